@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+
+	"github.com/prunectl/prunectl/internal/report"
+	"github.com/prunectl/prunectl/policy"
+	"github.com/prunectl/prunectl/pruner/postgres"
+)
+
+// inspected is a sweep and what the catalog says of it.
+type inspected struct {
+	policy.Sweep
+	arms  []*postgres.Arm // none where it is refused or could not be inspected
+	entry report.Sweep
+}
+
+// inspect asks the catalog about each sweep. A sweep that cannot be inspected, or is refused, does not stop the others.
+func (s *session) inspect(ctx context.Context, o postgres.Options) []*inspected {
+	var all []*inspected
+	for _, sw := range s.sweeps {
+		sw = sw.WithDefaults()
+		in := &inspected{Sweep: sw, entry: report.NewSweep(sw.Name, sw.Table.String())}
+		in.entry.Say(words(sw))
+		all = append(all, in)
+		if ctx.Err() != nil {
+			in.entry.Stop = report.NotReached
+			continue
+		}
+		found, err := postgres.Inspect(ctx, s.db, sw)
+		if err != nil {
+			in.fail(err)
+			continue
+		}
+		for _, c := range found.Checks {
+			in.entry.Checks = append(in.entry.Checks, s.finding(sw.Name, c))
+		}
+		if len(found.Refused()) > 0 {
+			in.entry.Stop = report.Refused
+			continue
+		}
+		if in.arms, err = found.Arms(s.db, o); err != nil {
+			in.fail(err)
+			continue
+		}
+		for _, a := range in.arms {
+			in.entry.Arms = append(in.entry.Arms, arm(sw, a, s.now))
+		}
+	}
+	return all
+}
+
+func (in *inspected) fail(err error) {
+	in.entry.Stop = report.Failed
+	in.entry.Error = errorOf(err)
+}
+
+// finding is a finding of the catalog with its place in the policy file.
+func (s *session) finding(sweep string, c postgres.Check) report.Check {
+	out := report.Check{Check: c.Name, Result: report.Verdict(c.Result), Detail: c.Detail}
+	if c.Fix != "" {
+		out.Fix = &c.Fix
+	}
+	if c.Result != postgres.OK {
+		out.Position = s.file.Position(sweep, c.Key)
+	}
+	return out
+}

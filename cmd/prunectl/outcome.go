@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/prunectl/prunectl/internal/report"
+)
+
+// outcome says in a few words why the exit code is not 0.
+func (s *session) outcome(code int) string {
+	of := func(what string, is func(report.Sweep) bool) string {
+		n := 0
+		for _, e := range s.report.Sweeps {
+			if is(e) {
+				n++
+			}
+		}
+		word := "sweeps"
+		if len(s.report.Sweeps) == 1 {
+			word = "sweep"
+		}
+		return fmt.Sprintf("%d of %d %s %s", n, len(s.report.Sweeps), word, what)
+	}
+	stopped := func(stops ...report.Stop) func(report.Sweep) bool {
+		return func(e report.Sweep) bool {
+			for _, stop := range stops {
+				if e.Stop == stop {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	switch {
+	case code > exitSignal:
+		return "stopped by " + s.interrupt.name()
+	case code == exitRefused:
+		return of("refused", stopped(report.Refused))
+	case code == exitBusy:
+		return of("busy", stopped(report.Busy))
+	case code == exitMore:
+		return of("left more due", func(e report.Sweep) bool { return e.Stop != report.Drained && e.Stop != report.Busy })
+	}
+	return of("failed", func(e report.Sweep) bool {
+		return e.Stop == report.Failed || e.Stuck > 0 || e.UnknownCommits > 0
+	})
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/prunectl/prunectl/internal/report"
+	"github.com/prunectl/prunectl/policy"
+	"github.com/prunectl/prunectl/pruner/postgres"
+)
+
+const defaultCountLimit = 100_000
+
+type planFlags struct {
+	selection
+	asOf       *value[time.Time]
+	maxRows    *value[int] // of sweep --dry-run
+	countLimit *value[int]
+	sql        bool
+	detailed   bool
+}
+
+func (a *app) planCommand() *cli.Command {
+	f := planFlags{selection: newSelection(), asOf: instant(), maxRows: number(), countLimit: number()}
+	return &cli.Command{
+		Name:      "plan",
+		Usage:     "say what a sweep would remove, in read-only transactions",
+		UsageText: "prunectl plan [flags]",
+		Description: "Counts what is due by the conditions of the sweep itself, the oldest first. Nothing is removed: every\n" +
+			"transaction is read-only, so it may also be asked on a standby.\n\n" + exitCodes,
+		Flags: append([]cli.Flag{
+			flag(f.only, "only these sweeps, `NAME,NAME`", "only"),
+			flag(f.skip, "all sweeps but these, `NAME,NAME`", "skip"),
+			flag(f.asOf, "take `TIME` (2026-11-30T02:17:04Z or 2026-11-30) for now; not in the future", "as-of"),
+			flag(f.countLimit, "count `N` rows of an arm at most, and print >= where there are more (default: 100000)", "count-limit"),
+			sign(&f.sql, "print the statement of each arm, with its reasons", "sql"),
+			sign(&f.detailed, "exit with 3 when something is due", "detailed-exitcode"),
+		}, a.reporting()...),
+		Action: a.action(func(*cli.Context) error { return a.plan(f) }, func(arg string) string { return "write --only " + arg }),
+	}
+}
+
+func (a *app) plan(f planFlags) error {
+	return a.run(report.Planning, func(s *session) (int, error) { return s.plan(f) })
+}
+
+func (s *session) plan(f planFlags) (int, error) {
+	ctx := s.interrupt.soft
+	if err := s.open(f.selection); err != nil {
+		return 0, err
+	}
+	if _, err := s.connect(ctx, f.asOf); err != nil {
+		return 0, err
+	}
+	s.count(ctx, f)
+	return s.planCode(f), nil
+}
+
+// count inspects the sweeps and plans those that may run.
+func (s *session) count(ctx context.Context, f planFlags) {
+	limit := defaultCountLimit
+	if f.countLimit.set {
+		limit = f.countLimit.v
+	}
+	budget := s.file.Budget.WithDefaults().Rows
+	if f.maxRows.set {
+		budget = min(budget, f.maxRows.v)
+	}
+	all := s.inspect(ctx, postgres.Options{OneSweeper: true})
+	for _, in := range inOrder(all) {
+		if len(in.arms) > 0 {
+			s.planSweep(ctx, in, limit, &budget, f.sql)
+		}
+	}
+	for _, in := range all {
+		s.report.Sweeps = append(s.report.Sweeps, in.entry)
+	}
+}
+
+// planSweep counts the arms of a sweep. budget is what the run has left of it.
+func (s *session) planSweep(ctx context.Context, in *inspected, limit int, budget *int, sql bool) {
+	e := &in.entry
+	e.Stop = report.Planned
+	left := ceiling(in.Ceiling, in.Batch.Limit)
+	var overdue float64
+	for i, a := range in.arms {
+		cutoff := a.Spec().Window.Cutoff(s.now)
+		p, err := a.Plan(ctx, cutoff, limit)
+		if err != nil {
+			in.fail(err)
+			return
+		}
+		to := &e.Arms[i]
+		to.Examined, to.Orphan, to.Outside = p.Examined, p.Orphan, p.Outside
+		if a.Spec().CountsHeld() {
+			to.Held = &p.Held
+		}
+		to.ArmPlan = &report.ArmPlan{
+			Due: p.Due, DueIsFloor: p.AtLeast, ReadInVain: p.InVain, ThisRun: min(p.Due, left, *budget),
+			OldestDue: utc(p.OldestDue), OldestHeld: utc(p.OldestHeld),
+		}
+		left -= to.ThisRun
+		*budget -= to.ThisRun
+		if p.OldestDue != nil {
+			overdue = max(overdue, cutoff.Time().Sub(*p.OldestDue).Seconds())
+		}
+		if sql {
+			for _, st := range a.Statements() {
+				to.Statements = append(to.Statements, st.SQL)
+			}
+		}
+		e.Counts.Add(to.Counts)
+	}
+	e.Overdue = &overdue
+	for _, a := range in.arms {
+		n, err := a.Undated(ctx, surveyMax)
+		if err != nil || n == nil {
+			e.Undated = nil
+			break
+		}
+		e.Counts.Add(report.Counts{Undated: n})
+	}
+	survey(ctx, in, s.now)
+}
+
+// ceiling is how many rows a sweep removes in one run at most.
+func ceiling(c policy.Ceiling, limit int) int {
+	rows := c.Rows
+	if c.Batches < policy.NoCeiling/limit {
+		rows = min(rows, c.Batches*limit)
+	}
+	return rows
+}
+
+func (s *session) planCode(f planFlags) int {
+	var failed, refused, more bool
+	for _, e := range s.report.Sweeps {
+		failed = failed || e.Stop == report.Failed
+		refused = refused || e.Stop == report.Refused
+		for _, a := range e.Arms {
+			more = more || a.ArmPlan != nil && a.Due > 0
+		}
+	}
+	switch {
+	case failed:
+		return exitFailed
+	case refused:
+		return exitRefused
+	case more && f.detailed:
+		return exitMore
+	}
+	return exitDone
+}

@@ -1,0 +1,89 @@
+package arch
+
+// self is the path of the module.
+const self = "github.com/prunectl/prunectl"
+
+const (
+	pgx      = "github.com/jackc/pgx/v5/..."
+	embedded = "github.com/fergusstrange/embedded-postgres"
+)
+
+// A pattern is an import path in which "/..." at the end stands for the path
+// and all below it, and "..." alone for everything. Where it has no dot in its
+// first element it is one of our own packages, below the module's path.
+
+// required are packages that must be there, so that a rule for one that was
+// renamed does not hold for nothing.
+var required = []string{
+	"policy", "policy/policyfile",
+	"pruner", "pruner/memory", "pruner/postgres", "pruner/prunertest",
+	"drain", "eventlog", "migrations", "cmd/prunectl",
+	"internal/pgserver", "internal/pgtest",
+}
+
+// mayImport says what a package imports beside the standard library, tests left
+// aside. The first line that fits a package is the one that counts.
+var mayImport = []struct {
+	pkg     string
+	imports []string
+}{
+	// The core, where imports point one way: policy <- pruner <- drain.
+	{"policy", nil},
+	{"policy/policyfile", []string{"policy", "github.com/goccy/go-yaml/...", "github.com/xrash/smetrics"}},
+	{"pruner", []string{"policy"}},
+	{"pruner/memory", []string{"policy", "pruner"}},
+	{"pruner/prunertest", []string{"policy", "pruner"}},
+	{"pruner/postgres/...", []string{"policy", "pruner", "pruner/postgres/...", pgx}},
+	{"drain", []string{"policy", "pruner"}},
+
+	// Plans are read without a driver; what runs EXPLAIN sits beside it.
+	{"explaintest", nil},
+	{"explaintest/...", []string{"explaintest", pgx}},
+
+	// Schemas and the small packages on them: no pruner, so that deletion is
+	// out of their reach.
+	{"eventlog/...", []string{"policy", "eventlog/...", pgx}},
+	{"connections/...", []string{"policy", "connections/...", pgx}},
+	{"migrations/...", []string{"policy", "policy/policyfile", "eventlog/...", "connections/...", "migrations/...", pgx, "github.com/pressly/goose/v3/..."}},
+
+	// What people and tests run.
+	{"internal/pgserver", []string{embedded}},
+	{"internal/pgtest", []string{"internal/pgserver", pgx}},
+	{"internal/arch", nil},
+	{"internal/...", []string{"policy/...", "pruner/...", "drain", "eventlog/...", "migrations/...", "internal/...", pgx, "github.com/olekukonko/tablewriter/...", "golang.org/x/text/..."}},
+	{"bench/...", []string{"...", pgx}},
+	{"cmd/...", []string{
+		"policy/...", "pruner/...", "drain", "eventlog/...", "migrations/...", "connections/...", "bench/...", "internal/...", "cmd/...", pgx,
+		"github.com/urfave/cli/v2", "github.com/olekukonko/tablewriter/...", "github.com/schollz/progressbar/v3", "github.com/xrash/smetrics",
+		"github.com/mattn/go-isatty", "golang.org/x/term", "golang.org/x/text/...",
+	}},
+}
+
+// light are the packages that a user's program imports: they bring pgx, with
+// what pgx itself needs, and the standard library.
+var light = []string{"drain", "pruner/postgres"}
+
+// command is linked from mustNotLink's packages on no way, however long.
+const command = "cmd/prunectl"
+
+var mustNotLink = []string{
+	"internal/pgtest/...", "pruner/prunertest", "pruner/memory",
+	"github.com/testcontainers/...", "github.com/docker/...", "github.com/moby/...", "github.com/containerd/...",
+	"github.com/riverqueue/...",
+}
+
+// mustNotRequire are modules that stay out of go.mod, and so out of the go.sum
+// of our users: what needs them lives in modules of its own.
+var mustNotRequire = []string{
+	"github.com/testcontainers/...", "github.com/docker/...", "github.com/moby/...", "github.com/riverqueue/...",
+}
+
+// pure are packages that decide: the time is given to them, and they reach
+// nothing outside. impure are the packages and calls of the standard library
+// that would.
+var (
+	pure          = []string{"policy"}
+	impureImports = []string{"os/...", "net/...", "database/...", "log/...", "syscall", "crypto/rand", "math/rand/..."}
+	clockless     = []string{"policy", "policy/policyfile", "pruner", "pruner/memory"}
+	clockCalls    = []string{"Now", "Since", "Until", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick", "Sleep"}
+)

@@ -1,0 +1,73 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+func (r *Report) checkTable(w io.Writer) error {
+	var rows [][]string
+	refused := 0
+	var fixes []string
+	seen := map[string]bool{}
+	for _, s := range r.Sweeps {
+		if s.Stop == Refused {
+			refused++
+		}
+		for _, c := range s.Checks {
+			rows = append(rows, []string{s.Name, c.Check, string(c.Result), c.line()})
+			if c.Fix != nil && !seen[*c.Fix] {
+				seen[*c.Fix] = true
+				fixes = append(fixes, *c.Fix)
+			}
+		}
+		if s.Error != nil {
+			rows = append(rows, []string{s.Name, "-", string(Failed), oneLine(s.Error.Message)})
+		}
+	}
+	if err := table(w, []column{{"SWEEP", false}, {"CHECK", false}, {"RESULT", false}, {"DETAIL", false}}, rows); err != nil {
+		return err
+	}
+	lines := []string{fmt.Sprintf("%d of %s refused", refused, count(len(r.Sweeps), "sweep"))}
+	return writeLines(w, append(lines, statements(fixes)...))
+}
+
+// line is what is wrong and where; what to do about it stands below the table, where it can be copied.
+func (c Check) line() string {
+	line := oneLine(c.Detail)
+	if c.Result != OK && c.Position != "" {
+		line += " (" + c.Position + ")"
+	}
+	if c.Result != OK && c.Fix != nil && !isSQL(*c.Fix) {
+		line += "; " + oneLine(*c.Fix)
+	}
+	return line
+}
+
+// isSQL tells a statement from an advice.
+func isSQL(fix string) bool {
+	verb, _, _ := strings.Cut(strings.ToLower(fix), " ")
+	switch verb {
+	case "create", "grant", "alter", "analyze", "vacuum", "reindex", "drop":
+		return true
+	}
+	return false
+}
+
+// statements are the fixes that can be run as they are, the GRANTs first, so that they can be given in one go.
+func statements(fixes []string) []string {
+	var grants, others []string
+	for _, f := range fixes {
+		if !isSQL(f) {
+			continue
+		}
+		f = strings.TrimRight(f, "; \n") + ";"
+		if strings.HasPrefix(strings.ToLower(f), "grant") {
+			grants = append(grants, f)
+		} else {
+			others = append(others, f)
+		}
+	}
+	return append(grants, others...)
+}

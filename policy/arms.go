@@ -1,0 +1,148 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Arm is the part of a sweep that one statement can carry out through one index: one cutoff, one cursor, at most one
+// scalar state.
+type Arm struct {
+	Name   string  // the sweep's name, and the state where the arm has one
+	Window Window  // bounds what the arm examines: the shortest window in it
+	Equal  []Equal // scalar equalities of the range; the index leads with some of them
+	Only   []Match // conditions that are tested inside the range
+	State  *StateTest
+	Owner  *OwnerGuard
+}
+
+// Equal is the equality of a column with one value that is not null.
+type Equal struct {
+	Column string
+	Value  Value
+}
+
+// StateTest is the guard by the row's own state, where no equality settles it: rows in none of the groups are held.
+type StateTest struct {
+	Column string
+	Groups []StateGroup
+}
+
+// StateGroup is a set of terminal states that share a window. Longer is how much longer than the arm's window theirs is;
+// with Never they are kept for ever, and are neither held nor due.
+type StateGroup struct {
+	States []Value
+	Longer time.Duration
+	Never  bool
+}
+
+// CountsHeld reports whether the arm examines rows that the guard protects. An arm through a state-led index sees none,
+// so its held is not zero but unknown.
+func (a Arm) CountsHeld() bool { return a.State != nil || a.Owner != nil }
+
+// Index is what the choice of arms needs to know of an index: its key columns in order; an expression is "".
+type Index struct {
+	Name    string
+	Columns []string
+}
+
+// Arms cuts the sweep into arms through the index. An index serves when its first columns are scalar equalities, in any
+// order, and then the age: equalities of Only give one arm (age-led); with the column of the state guard among them there
+// is one arm a terminal state (state-led). It returns nil where the index does not serve.
+func (s Sweep) Arms(ix Index) []Arm {
+	at := slices.Index(ix.Columns, s.Age)
+	if at < 0 {
+		return nil
+	}
+	leading := ix.Columns[:at]
+	byState := false
+	for _, c := range leading {
+		switch {
+		case slices.ContainsFunc(s.Only, func(m Match) bool { return m.Column == c && m.Scalar() }):
+		case s.Guard.State != nil && s.Guard.State.Column == c:
+			byState = true
+		default:
+			return nil
+		}
+	}
+	base := Arm{Name: s.Name, Owner: s.Guard.Owner}
+	for _, m := range s.Only {
+		if m.Scalar() {
+			base.Equal = append(base.Equal, Equal{m.Column, m.Values[0]})
+		} else {
+			base.Only = append(base.Only, m)
+		}
+	}
+	if byState {
+		return s.stateArms(base)
+	}
+	base.Window = s.Shortest()
+	if g := s.Guard.State; g != nil {
+		base.State = &StateTest{Column: g.Column, Groups: s.groups()}
+	}
+	return []Arm{base}
+}
+
+func (s Sweep) stateArms(base Arm) []Arm {
+	var arms []Arm
+	for _, v := range s.Guard.State.Terminal {
+		a := base
+		a.Name = fmt.Sprintf("%s %s", s.Name, v)
+		a.Window = s.WindowOf(v)
+		a.Equal = append(slices.Clone(base.Equal), Equal{s.Guard.State.Column, v})
+		arms = append(arms, a)
+	}
+	return arms
+}
+
+// groups puts terminal states of one window together, in the order in which they are declared.
+func (s Sweep) groups() []StateGroup {
+	var gs []StateGroup
+	shortest := s.Shortest()
+	for _, v := range s.Guard.State.Terminal {
+		w := s.WindowOf(v)
+		g := StateGroup{States: []Value{v}, Never: w.IsNever()}
+		if !g.Never {
+			g.Longer = w.Duration() - shortest.Duration()
+		}
+		if i := slices.IndexFunc(gs, func(o StateGroup) bool { return o.Longer == g.Longer && o.Never == g.Never }); i >= 0 {
+			gs[i].States = append(gs[i].States, v)
+		} else {
+			gs = append(gs, g)
+		}
+	}
+	return gs
+}
+
+// WantedIndex lists the leading columns of the index that would serve the sweep best: the equalities of Only and the age,
+// or the state and the age where states have windows of their own.
+func (s Sweep) WantedIndex() []string {
+	var cols []string
+	for _, m := range s.Only {
+		if m.Scalar() {
+			cols = append(cols, m.Column)
+		}
+	}
+	if s.UnequalWindows() {
+		cols = append(cols, s.Guard.State.Column)
+	}
+	return append(cols, s.Age)
+}
+
+// UnequalWindows reports whether terminal states have windows that differ, so that a pass through an age-led index reads
+// rows in vain.
+func (s Sweep) UnequalWindows() bool {
+	return s.Guard.State != nil && slices.ContainsFunc(s.ByState, func(w StateWindow) bool { return w.Window != s.ByState[0].Window })
+}
+
+// String is the arm for a log line.
+func (a Arm) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (window %s", a.Name, a.Window)
+	for _, e := range a.Equal {
+		fmt.Fprintf(&b, ", %s = %s", e.Column, e.Value)
+	}
+	return b.String() + ")"
+}

@@ -1,0 +1,221 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/prunectl/prunectl/policy"
+	"github.com/prunectl/prunectl/pruner"
+)
+
+// maxPassed is how many limits of rows that stay may be passed over by address in a group that no index orders.
+const maxPassed = 10
+
+// Arm carries out one arm of a sweep. It implements [pruner.Pruner] and [pruner.Surveyor], and may be used by one
+// goroutine at a time.
+type Arm struct {
+	target
+	db *DB
+
+	statements map[shape]statement
+	edit       func(shape, string) string // for tests that take a clause out
+}
+
+var (
+	_ pruner.Pruner   = (*Arm)(nil)
+	_ pruner.Surveyor = (*Arm)(nil)
+)
+
+// Spec is the arm as the policy describes it.
+func (a *Arm) Spec() policy.Arm { return a.arm }
+
+// Index is the name of the index that serves the arm.
+func (a *Arm) Index() string { return a.index.name }
+
+// Prune is one batch; see [pruner.Pruner]. Where more rows than the limit share one age, it needs a second round trip.
+func (a *Arm) Prune(ctx context.Context, b pruner.Batch) (pruner.Result, error) {
+	if b.Limit < 1 || b.Limit > pruner.MaxLimit {
+		return pruner.Result{}, fmt.Errorf("limit %d: %w", b.Limit, pruner.ErrLimit)
+	}
+	if b.Cutoff.IsZero() {
+		return pruner.Result{End: true}, nil
+	}
+	at, err := parsePlace(b.After, a.sweep.Since)
+	if err != nil {
+		return pruner.Result{}, err
+	}
+	if at.Age >= b.Cutoff.Time().UnixMicro() {
+		return pruner.Result{End: true}, nil
+	}
+	var res pruner.Result
+	err = a.db.with(ctx, func(conn *pgx.Conn) (err error) {
+		if !at.Group {
+			var again bool
+			res, again, err = a.batch(ctx, conn, b, at)
+			if !again || err != nil {
+				return err
+			}
+			at = place{Age: at.Age, Group: true}
+		}
+		res, err = a.group(ctx, conn, b, at)
+		return err
+	})
+	if err != nil && res.Removed == 0 {
+		res = pruner.Result{}
+	}
+	return res, err
+}
+
+// batch examines a range of ages. again says that the range is empty because more rows than the limit share its first age.
+func (a *Arm) batch(ctx context.Context, conn *pgx.Conn, b pruner.Batch, at place) (_ pruner.Result, again bool, _ error) {
+	res, row, err := a.run(ctx, conn, b, shape{mode: b.Mode}, at, b.Limit)
+	if err != nil || res.Busy {
+		return res, false, err
+	}
+	if row.edge == nil {
+		res.End = true
+		return res, false, nil
+	}
+	res.Next = place{Age: *row.edge}.cursor()
+	return res, res.Examined == 0 && *row.edge == at.Age, nil
+}
+
+// group examines the next rows of one age. Once it is walked the cursor goes on behind that age, whatever stayed in it.
+func (a *Arm) group(ctx context.Context, conn *pgx.Conn, b pruner.Batch, at place) (pruner.Result, error) {
+	keyed := len(a.ties.columns) > 0
+	if !keyed && strings.Count(at.Passed, "(") > maxPassed*b.Limit {
+		return a.unordered(b, at), nil
+	}
+	res, row, err := a.run(ctx, conn, b, shape{mode: b.Mode, group: true, next: keyed && len(at.Key) > 0}, at, b.Limit)
+	if err != nil || res.Busy {
+		return res, err
+	}
+	if res.Examined < b.Limit {
+		a.behind(&res, b, at)
+		return res, nil
+	}
+	next := place{Age: at.Age, Group: true}
+	if keyed {
+		next.Key = row.key
+	} else {
+		next.Passed = join(at.Passed, row.last)
+	}
+	res.Next = next.cursor()
+	return res, nil
+}
+
+// behind puts the cursor behind the age: ages are whole microseconds, so the next one is exclusive of it.
+func (a *Arm) behind(res *pruner.Result, b pruner.Batch, at place) {
+	res.Next = place{Age: at.Age + 1}.cursor()
+	res.End = at.Age+1 >= b.Cutoff.Time().UnixMicro()
+}
+
+// unordered gives up a group that no index orders after maxPassed limits of rows that stay: to read on would cost more
+// with each batch. What lies behind is left, and is not called drained.
+func (a *Arm) unordered(b pruner.Batch, at place) pruner.Result {
+	res := pruner.Result{Examined: 1, Stuck: 1}
+	res.Blocked = []pruner.Block{{
+		Constraint: fmt.Sprintf("rows of one age (%s) that no index orders; end %s with a unique key", timestamptz(at.Age), a.index.name),
+		Table:      a.table.name.String(), Rows: 1,
+	}}
+	a.behind(&res, b, at)
+	return res
+}
+
+func join(a, b string) string {
+	a, b = strings.Trim(a, "{}"), strings.Trim(b, "{}")
+	if a == "" || b == "" {
+		return "{" + a + b + "}"
+	}
+	return "{" + a + "," + b + "}"
+}
+
+// batchRow is the answer of the batch's statement.
+type batchRow struct {
+	examined, outside, held, locked, orphan, picked, mine int
+	removed                                               int // -1: not counted by the statement
+	ok                                                    bool
+	edge                                                  *int64
+	last                                                  string
+	key                                                   []string
+}
+
+// run sends one transaction and counts what it did.
+func (a *Arm) run(ctx context.Context, conn *pgx.Conn, b pruner.Batch, s shape, at place, limit int) (pruner.Result, batchRow, error) {
+	timeout := a.sweep.Timeouts.Statement
+	if b.Timeout > 0 && b.Timeout < timeout {
+		timeout = b.Timeout
+	}
+	args := map[string]string{
+		argCutoff:           timestamptz(b.Cutoff.Time().UnixMicro()),
+		argAfter:            timestamptz(at.Age),
+		argLimit:            strconv.Itoa(limit),
+		argPassed:           join(at.Passed, ""),
+		argStatementTimeout: millis(timeout),
+		argLockTimeout:      millis(min(a.sweep.Timeouts.Lock, timeout)),
+	}
+	for i, k := range at.Key {
+		args[argTie+strconv.Itoa(i)] = k
+	}
+	calls := []call{a.settingsSQL().with(args), a.statement(s).with(args), a.afterSQL(s).with(args)}
+	within, cancel := context.WithTimeout(ctx, 2*timeout+commitPatience)
+	defer cancel()
+
+	start := time.Now()
+	answers, err := transaction(within, conn, calls)
+	ran := time.Since(start)
+	var lost *commitError
+	if err != nil && (!errors.As(err, &lost) || settled(err)) {
+		if !conn.IsClosed() && conn.PgConn().TxStatus() != 'I' {
+			rollback(conn)
+		}
+		return pruner.Result{}, batchRow{}, a.classify(ctx, conn, err, ran, limitsOf(answers))
+	}
+	res, row, xid, bad := a.count(answers, s)
+	if bad != nil {
+		return pruner.Result{}, batchRow{}, bad
+	}
+	if err == nil || xid == "" && res.Removed == 0 {
+		return res, row, err
+	}
+	switch ask(conn, xid) {
+	case committed:
+		return res, row, nil
+	case aborted:
+		return pruner.Result{}, batchRow{}, fmt.Errorf("batch on %s: the connection was lost at COMMIT, and the server rolled it back: %w", a.table.name, lost.err)
+	}
+	return pruner.Result{}, batchRow{}, &pruner.UnknownCommitError{XID: xid, Pending: res, Err: lost.err}
+}
+
+func millis(d time.Duration) string { return strconv.FormatInt(max(1, d.Milliseconds()), 10) }
+
+// with binds the values to the statement's parameters.
+func (s statement) with(values map[string]string) call {
+	c := call{sql: s.sql}
+	for _, name := range s.args {
+		c.args = append(c.args, values[name])
+	}
+	return c
+}
+
+// statement is rendered once per shape.
+func (a *Arm) statement(s shape) statement {
+	if st, ok := a.statements[s]; ok {
+		return st
+	}
+	st := a.render(s)
+	if a.edit != nil {
+		st.sql = a.edit(s, st.sql)
+	}
+	if a.statements == nil {
+		a.statements = map[shape]statement{}
+	}
+	a.statements[s] = st
+	return st
+}

@@ -1,0 +1,70 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// settled reports whether a failure of COMMIT leaves no doubt that the batch was rolled back: the server refused it and
+// the connection lives on.
+func settled(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Severity != "FATAL" && pg.Severity != "PANIC"
+}
+
+// outcome is what the server says of a transaction.
+type outcome int
+
+const (
+	unknown outcome = iota
+	committed
+	aborted
+)
+
+// ask finds out on a new connection what became of a transaction whose COMMIT was not answered. While the server says
+// that it is in progress it is asked again, up to askPatience. A server that cannot say, too long ago or not the one that
+// ran it, leaves it unknown.
+func ask(conn *pgx.Conn, xid string) outcome {
+	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
+	defer cancel()
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		switch status(ctx, conn, xid) {
+		case "committed":
+			return committed
+		case "aborted":
+			return aborted
+		case "refused":
+			return unknown
+		}
+		select {
+		case <-ctx.Done():
+			return unknown
+		case <-time.After(wait):
+		}
+	}
+}
+
+// status is pg_xact_status, "" where it could not be asked this time, "refused" where it cannot be answered.
+func status(ctx context.Context, conn *pgx.Conn, xid string) string {
+	c, err := another(ctx, conn)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = c.Close(ctx) }()
+	var s *string
+	err = c.QueryRow(ctx, "SELECT pg_xact_status($1::text::xid8)", unnamed(c), xid).Scan(&s)
+	var pg *pgconn.PgError
+	switch {
+	case errors.As(err, &pg):
+		return "refused"
+	case err != nil:
+		return ""
+	case s == nil:
+		return "refused"
+	}
+	return *s
+}

@@ -1,0 +1,112 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/prunectl/prunectl/pruner"
+)
+
+// RefusedError is the answer to arms of a sweep that the catalog contradicts.
+type RefusedError struct {
+	Sweep  string
+	Checks []Check // those that are refused
+}
+
+func (e *RefusedError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "sweep %s is refused", e.Sweep)
+	for _, c := range e.Checks {
+		fmt.Fprintf(&b, "; %s: %s", c.Name, c.Detail)
+	}
+	return b.String()
+}
+
+// Failures of a batch that mean something to whoever drains.
+const (
+	codeForeignKey       = "23503"
+	codeRestrict         = "23001"
+	codeExclusion        = "23P01"
+	codeCanceled         = "57014"
+	codeLockNotAvailable = "55P03"
+	codeDeadlock         = "40P01"
+	codeReadOnly         = "25006"
+)
+
+// inForce are the timeouts that the settings of a batch answered with: a role's or a database's own may be shorter than
+// ours.
+type inForce struct{ statement, lock time.Duration }
+
+// limitsOf reads them from the answers before a failure; zero where the settings themselves failed.
+func limitsOf(answers []answer) inForce {
+	if len(answers) == 0 || len(answers[0]) < 2 {
+		return inForce{}
+	}
+	p := parser{}
+	ms := func(f field) time.Duration { return time.Duration(p.int64(f)) * time.Millisecond }
+	return inForce{ms(answers[0][0]), ms(answers[0][1])}
+}
+
+// classify turns a server's refusal into the error of the port that says what can be done about it. conn is idle again.
+func (a *Arm) classify(ctx context.Context, conn *pgx.Conn, err error, ran time.Duration, limits inForce) error {
+	var pg *pgconn.PgError
+	if ctx.Err() != nil {
+		return fmt.Errorf("the batch was canceled and rolled back: %w", context.Cause(ctx))
+	}
+	if !errors.As(err, &pg) {
+		return fmt.Errorf("batch on %s: %w", a.table.name, err)
+	}
+	switch pg.Code {
+	case codeForeignKey, codeRestrict, codeExclusion:
+		b := pruner.Block{Constraint: pg.ConstraintName, Table: pg.SchemaName + "." + pg.TableName}
+		return &pruner.RefusedError{Code: pg.Code, Block: b, Err: err}
+	case codeCanceled:
+		if limits.statement > 0 && ran >= limits.statement {
+			return &pruner.TimeoutError{After: limits.statement, Err: err}
+		}
+		return fmt.Errorf("batch on %s: another session canceled it after %s: %w", a.table.name, ran.Round(time.Millisecond), err)
+	case codeLockNotAvailable, codeDeadlock:
+		return &pruner.LockTimeoutError{Table: a.lockedTable(ctx, conn), CanSkip: a.table.canUpdate, LockAfter: limits.lock, Err: err}
+	case codeReadOnly:
+		return fmt.Errorf("read-only target: %w", err)
+	}
+	return fmt.Errorf("batch on %s: %w", a.table.name, err)
+}
+
+// lockedTable asks which table, if any, cannot be locked as a batch locks it. A row lock leaves both free.
+func (a *Arm) lockedTable(ctx context.Context, conn *pgx.Conn) string {
+	probes := []struct{ table, sql string }{{a.table.name.String(), "DELETE FROM ONLY " + tableName(a.table.name) + " WHERE false"}}
+	if a.owner != nil {
+		lock := " FOR SHARE"
+		if a.arm.Owner.Final {
+			lock = ""
+		}
+		probes = append(probes, struct{ table, sql string }{a.owner.name.String(), "SELECT FROM ONLY " + tableName(a.owner.name) + " WHERE false" + lock})
+	}
+	for _, p := range probes {
+		_, err := transaction(ctx, conn, []call{{sql: "SELECT set_config('lock_timeout', '10ms', true)"}, {sql: p.sql}})
+		var pg *pgconn.PgError
+		if err != nil && !conn.IsClosed() && conn.PgConn().TxStatus() != 'I' {
+			rollback(conn)
+		}
+		if errors.As(err, &pg) && pg.Code == codeLockNotAvailable {
+			return p.table
+		}
+	}
+	return ""
+}
+
+// plain is a server's message without its SQLSTATE and severity.
+func plain(err error) string {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Message
+	}
+	return err.Error()
+}

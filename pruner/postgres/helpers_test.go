@@ -1,0 +1,39 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+func connect(t testing.TB, dsn string) *pgx.Conn {
+	t.Helper()
+	c, err := pgx.Connect(context.Background(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	return c
+}
+
+// mustExec runs a script, of several statements if there are no arguments.
+func mustExec(t testing.TB, c *pgx.Conn, sql string, args ...any) {
+	t.Helper()
+	if len(args) == 0 {
+		if _, err := c.PgConn().Exec(context.Background(), sql).ReadAll(); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if _, err := c.Exec(context.Background(), sql, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func median(v []float64) float64 {
+	s := slices.Clone(v)
+	slices.Sort(s)
+	return s[len(s)/2]
+}

@@ -1,0 +1,489 @@
+package postgres
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/prunectl/prunectl/policy"
+	"github.com/prunectl/prunectl/pruner"
+)
+
+// shape says which statement of an arm is wanted.
+type shape struct {
+	mode  pruner.Mode
+	group bool // rows of one age, more of them than the limit
+	next  bool // in a group that is walked by its key: a batch after the first
+	look  bool // counts only: no lock, no delete
+}
+
+// statement is a rendered statement and what its parameters stand for, in order.
+type statement struct {
+	sql  string
+	args []string
+}
+
+// The parameters of the statements, by what they stand for.
+const (
+	argCutoff = "cutoff" // timestamptz, exclusive
+	argAfter  = "after"  // timestamptz, inclusive: the cursor, or the age of the group
+	argLimit  = "limit"  // int
+	argPassed = "passed" // tid[]: rows of the group that stay
+	argTie    = "tie"    // tie0, tie1, ..: the last key of the group so far
+)
+
+// renderer writes one statement, a clause a line with the reason beside it.
+type renderer struct {
+	*target
+	shape
+	b    strings.Builder
+	args []string
+	ctes int
+}
+
+func (t *target) render(s shape) statement {
+	r := &renderer{target: t, shape: s}
+	r.statement()
+	return statement{r.b.String(), r.args}
+}
+
+// arg is the placeholder of a parameter, always cast: an untyped one would be guessed.
+func (r *renderer) arg(name, typ string) string {
+	for i, a := range r.args {
+		if a == name {
+			return "$" + strconv.Itoa(i+1) + "::" + typ
+		}
+	}
+	r.args = append(r.args, name)
+	return "$" + strconv.Itoa(len(r.args)) + "::" + typ
+}
+
+func (r *renderer) line(format string, args ...any) { fmt.Fprintf(&r.b, format+"\n", args...) }
+
+// cte begins a WITH query; all are MATERIALIZED, so that each is read once and none is folded into the delete.
+func (r *renderer) cte(name, why string) {
+	if r.ctes == 0 {
+		r.b.WriteString("WITH ")
+	} else {
+		r.b.WriteString("), ")
+	}
+	r.ctes++
+	materialized := " MATERIALIZED"
+	if name == "gone" {
+		materialized = ""
+	}
+	r.line("%s AS%s (  -- %s", name, materialized, why)
+}
+
+func (r *renderer) deletes() bool { return r.mode == pruner.Remove || r.mode == pruner.SkipLocked }
+
+func (r *renderer) statement() {
+	if r.gate {
+		r.cte("gate", "one sweeper at a time; the loser reads nothing")
+		r.line("  SELECT pg_try_advisory_xact_lock(%d) AS ok", r.lockKey())
+	}
+	if r.group {
+		r.seen()
+	} else {
+		r.edge()
+	}
+	if r.arm.Owner != nil {
+		r.owners()
+	}
+	r.tally()
+	r.picked()
+	if r.mode == pruner.SkipLocked {
+		r.mine()
+	}
+	if r.deletes() {
+		r.gone()
+	}
+	r.result()
+}
+
+// edge finds the exclusive end of the batch, and with it the next cursor: never over the limit, no row examined twice in
+// a pass, rows of one age never straddle two batches.
+func (r *renderer) edge() {
+	age := ident(r.sweep.Age)
+	r.cte("edge", "the age of the first row after the batch: its exclusive end, and the next cursor")
+	r.line("  SELECT e.%s AS at FROM ONLY %s e", age, tableName(r.table.name))
+	r.line("   WHERE e.%s < %s  -- cutoff", age, r.arg(argCutoff, "timestamptz"))
+	r.line("     AND e.%s >= %s  -- cursor", age, r.arg(argAfter, "timestamptz"))
+	r.equalities("e")
+	r.gated()
+	r.line("   ORDER BY e.%s OFFSET %s LIMIT 1  -- oldest first", age, r.arg(argLimit, "int"))
+}
+
+// seen takes the next rows of a group: those of one age, in the order of the serving index's further columns.
+func (r *renderer) seen() {
+	age := ident(r.sweep.Age)
+	r.cte("seen", "the next rows of one age")
+	cols := []string{"e.ctid AS tid", "e." + age}
+	for _, c := range r.rowColumns() {
+		cols = append(cols, "e."+ident(c))
+	}
+	r.line("  SELECT %s FROM ONLY %s e", strings.Join(cols, ", "), tableName(r.table.name))
+	r.line("   WHERE e.%s = %s  -- the group", age, r.arg(argAfter, "timestamptz"))
+	r.equalities("e")
+	r.gated()
+	switch {
+	case len(r.ties.columns) > 0:
+		if r.next {
+			var have, last []string
+			for i, c := range r.ties.columns {
+				have = append(have, "e."+ident(c.name))
+				last = append(last, r.arg(argTie+strconv.Itoa(i), "text")+"::"+c.typ)
+			}
+			r.line("     AND (%s) %s (%s)  -- after the batch before", strings.Join(have, ", "), map[bool]string{false: ">", true: "<"}[r.ties.desc], strings.Join(last, ", "))
+		}
+		order := []string{"e." + age}
+		for _, c := range r.ties.columns {
+			order = append(order, "e."+ident(c.name)+map[bool]string{false: "", true: " DESC"}[r.ties.desc])
+		}
+		r.line("   ORDER BY %s", strings.Join(order, ", "))
+	default:
+		r.line("     AND NOT (e.ctid = ANY (%s))  -- no index orders them: those that stayed are passed over by address", r.arg(argPassed, "tid[]"))
+	}
+	r.line("   LIMIT %s", r.arg(argLimit, "int"))
+}
+
+// rowColumns are the columns besides the age that a decision reads from a row.
+func (r *renderer) rowColumns() []string {
+	var cols []string
+	add := func(c string) {
+		if c == r.sweep.Age {
+			return
+		}
+		for _, have := range cols {
+			if have == c {
+				return
+			}
+		}
+		cols = append(cols, c)
+	}
+	for _, m := range r.arm.Only {
+		add(m.Column)
+	}
+	if r.arm.State != nil {
+		add(r.arm.State.Column)
+	}
+	if r.arm.Owner != nil {
+		for _, k := range r.arm.Owner.Key {
+			add(k.Target)
+		}
+	}
+	if r.group {
+		for _, c := range r.ties.columns {
+			add(c.name)
+		}
+	}
+	return cols
+}
+
+// equalities are the scalar conditions of the range, which the index settles.
+func (r *renderer) equalities(alias string) {
+	for _, e := range r.arm.Equal {
+		r.line("     AND %s.%s = %s", alias, ident(e.Column), typed(e.Value, r.col(e.Column)))
+	}
+}
+
+func (r *renderer) gated() {
+	if r.gate {
+		r.line("     AND (SELECT g.ok FROM gate g)")
+	}
+}
+
+// from is where the rows of the batch come from, as alias e.
+func (r *renderer) from() {
+	if r.group || r.look {
+		r.line("    FROM seen e")
+		r.line("   WHERE true")
+		return
+	}
+	age := ident(r.sweep.Age)
+	r.line("    FROM ONLY %s e", tableName(r.table.name))
+	r.line("   WHERE e.%s < coalesce((SELECT g.at FROM edge g), %s)  -- the one upper bound", age, r.arg(argCutoff, "timestamptz"))
+	r.line("     AND e.%s >= %s  -- cursor", age, r.arg(argAfter, "timestamptz"))
+	r.equalities("e")
+	r.gated()
+}
+
+func (r *renderer) tid() string {
+	if r.group {
+		return "e.tid"
+	}
+	return "e.ctid"
+}
+
+// owners groups the rows by owner, locks each distinct owner that lets go with one probe of its key, and asks those that
+// were not got for their state. The lock is what a reopening must wait for, or is waited for: LockRows looks at the newest
+// version, so the guard cannot pass on a stale row. A live owner is never locked.
+func (r *renderer) owners() {
+	o := r.arm.Owner
+	var keys, names, on []string
+	for i, k := range o.Key {
+		name := "k" + strconv.Itoa(i)
+		keys = append(keys, "e."+ident(k.Target)+" AS "+name)
+		names = append(names, "e."+ident(k.Target))
+		on = append(on, "r."+ident(k.Owner)+" = k."+name)
+	}
+	outside, held, candidate := r.classes("e")
+	r.cte("keys", "distinct owners of the range, with their rows and addresses")
+	r.line("  SELECT %s, count(*) AS n", strings.Join(keys, ", "))
+	r.line("       , %s AS outside, %s AS held, %s AS candidates", countIf(outside), countIf(held), countIf(candidate))
+	if r.look {
+		age := ident(r.sweep.Age)
+		r.line("       , %s AS oldest_held, %s AS oldest", oldestIf(age, held), oldestIf(age, candidate))
+	} else {
+		r.line("       , array_agg(%s)%s AS tids", r.tid(), filter(candidate))
+	}
+	r.from()
+	r.line("   GROUP BY %s LIMIT %d  -- never reached; bounds the planner's estimate", strings.Join(names, ", "), pruner.MaxLimit)
+	lets := r.terminal("r", ident(o.Column), o.Terminal, *r.owner, o.Column)
+	lock := " FOR SHARE SKIP LOCKED"
+	if o.Final || r.look {
+		lock = "" // the policy says that terminal states are final, so nothing can reopen; or nothing is removed
+	}
+	r.cte("owners", "got: terminal and locked against a reopening. ok: the state where not got")
+	r.line("  SELECT k.*, l.got, s.ok FROM keys k")
+	r.line("    LEFT JOIN LATERAL (SELECT true AS got FROM ONLY %s r", tableName(r.owner.name))
+	r.line("                        WHERE %s", strings.Join(on, " AND "))
+	r.line("                          AND %s  -- guard", lets)
+	r.line("                          AND k.candidates > 0%s) l ON true", lock)
+	r.line("    LEFT JOIN LATERAL (SELECT coalesce(%s, false) AS ok FROM ONLY %s r", lets, tableName(r.owner.name))
+	r.line("                        WHERE l.got IS NULL AND %s OFFSET 0) s ON true", strings.Join(on, " AND "))
+}
+
+// tally counts what the batch looked at; each row falls in exactly one class.
+func (r *renderer) tally() {
+	r.cte("tally", "counts of one snapshot")
+	if r.arm.Owner == nil {
+		outside, held, candidate := r.classes("e")
+		r.line("  SELECT count(*) AS examined, %s AS outside, %s AS held, 0 AS locked, 0 AS orphan", countIf(outside), countIf(held))
+		r.line("       , array_agg(%s)%s AS tids", r.tid(), filter(candidate))
+		r.from()
+		return
+	}
+	r.line("  SELECT coalesce(sum(o.n), 0)::bigint AS examined")
+	r.line("       , coalesce(sum(o.outside), 0)::bigint AS outside")
+	r.line("       , (coalesce(sum(o.held), 0) + coalesce(sum(o.candidates) FILTER (WHERE o.got IS NULL AND NOT o.ok), 0))::bigint AS held")
+	r.line("       , coalesce(sum(o.candidates) FILTER (WHERE o.got IS NULL AND o.ok), 0)::bigint AS locked  -- terminal, but somebody holds it")
+	r.line("       , coalesce(sum(o.candidates) FILTER (WHERE o.got IS NULL AND o.ok IS NULL), 0)::bigint AS orphan  -- no such owner, or no key to it")
+	r.line("    FROM owners o")
+}
+
+// picked is the list of rows to remove, by address.
+func (r *renderer) picked() {
+	r.cte("picked", "what this batch may remove, and nothing else")
+	if r.arm.Owner == nil {
+		r.line("  SELECT coalesce(t.tids, '{}') AS tids FROM tally t")
+		return
+	}
+	r.line("  SELECT ARRAY(SELECT unnest(o.tids) FROM owners o WHERE o.got) AS tids  -- guard")
+}
+
+// mine locks the picked rows that nobody else holds.
+func (r *renderer) mine() {
+	r.cte("mine", "those that nobody has locked")
+	r.line("  SELECT d.ctid AS tid FROM ONLY %s d", tableName(r.table.name))
+	r.line("   WHERE d.ctid = ANY ((SELECT p.tids FROM picked p)::tid[])")
+	r.again()
+	r.line("     FOR UPDATE SKIP LOCKED")
+}
+
+// gone deletes by address, and asks age and state again: a row that had to be waited for is judged by what it has become.
+func (r *renderer) gone() {
+	r.cte("gone", "by address: a Tid Scan under every plan")
+	r.line("  DELETE FROM ONLY %s d", tableName(r.table.name))
+	if r.mode == pruner.SkipLocked {
+		r.line("   WHERE d.ctid = ANY (ARRAY(SELECT m.tid FROM mine m))")
+	} else {
+		r.line("   WHERE d.ctid = ANY ((SELECT p.tids FROM picked p)::tid[])")
+	}
+	r.again()
+	if r.returning() {
+		r.line("  RETURNING d.ctid AS tid")
+	}
+}
+
+// returning reports whether the statement itself counts what it removed.
+func (r *renderer) returning() bool {
+	return r.deletes() && (!r.exact() || r.mode == pruner.SkipLocked || r.remembers())
+}
+
+// remembers reports whether the rows that stay must be known by address, to pass over them in the next batch.
+func (r *renderer) remembers() bool { return r.group && len(r.ties.columns) == 0 }
+
+// again repeats, on the row to be removed, all that can change while the batch waits for it. IS TRUE keeps it a filter:
+// were it a condition that an index can serve, the planner might walk the range once more and compare each row with the
+// whole list of addresses, instead of going to the addresses.
+func (r *renderer) again() {
+	age := ident(r.sweep.Age)
+	if r.group {
+		r.line("     AND (d.%s = %s  -- age, again", age, r.arg(argAfter, "timestamptz"))
+	} else {
+		r.line("     AND (d.%s < coalesce((SELECT g.at FROM edge g), %s)  -- age, again", age, r.arg(argCutoff, "timestamptz"))
+		r.line("     AND d.%s >= %s", age, r.arg(argAfter, "timestamptz"))
+	}
+	r.equalities("d")
+	if _, _, candidate := r.classes("d"); candidate != "true" {
+		r.line("     AND %s  -- state, again", candidate)
+	}
+	r.line("         ) IS TRUE")
+}
+
+// classes are the conditions of a row, by itself: outside, held, and candidate for removal (by its own state; its owner
+// has its say later). "true" and "false" where the arm has no such test.
+func (r *renderer) classes(alias string) (outside, held, candidate string) {
+	inside := r.inside(alias)
+	outside, held, candidate = "false", "false", inside
+	if inside != "true" {
+		outside = "NOT " + inside
+	}
+	if st := r.arm.State; st != nil {
+		var all []policy.Value
+		var due []string
+		col := alias + "." + ident(st.Column)
+		for _, g := range st.Groups {
+			all = append(all, g.States...)
+			in := in(col, g.States, r.col(st.Column))
+			switch {
+			case g.Never:
+			case g.Longer > 0:
+				// exact: an interval of seconds means the same in every zone
+				due = append(due, fmt.Sprintf("%s AND %s.%s < %s - interval '%d seconds'", in, alias, ident(r.sweep.Age), r.arg(argCutoff, "timestamptz"), int64(g.Longer.Seconds())))
+			default:
+				due = append(due, in)
+			}
+		}
+		held = "NOT coalesce(" + in(col, all, r.col(st.Column)) + ", false)"
+		candidate = "coalesce(" + strings.Join(due, " OR ") + ", false)"
+		if len(due) == 0 {
+			candidate = "false"
+		}
+		if inside != "true" {
+			held = inside + " AND " + held
+			candidate = inside + " AND " + candidate
+		}
+	}
+	return outside, held, candidate
+}
+
+// inside is the condition that `only` matches, never null.
+func (r *renderer) inside(alias string) string {
+	var cs []string
+	for _, m := range r.arm.Only {
+		cs = append(cs, matches(alias+"."+ident(m.Column), m, r.col(m.Column)))
+	}
+	if len(cs) == 0 {
+		return "true"
+	}
+	return "(" + strings.Join(cs, " AND ") + ")"
+}
+
+// matches is a condition of `only`, never null: `not` lets null pass.
+func matches(col string, m policy.Match, c column) string {
+	var vs []policy.Value
+	null := false
+	for _, v := range m.Values {
+		if v.IsNull() {
+			null = true
+		} else {
+			vs = append(vs, v)
+		}
+	}
+	cond := "false"
+	if len(vs) > 0 {
+		cond = "coalesce(" + in(col, vs, c) + ", false)"
+	}
+	if null {
+		cond = "(" + cond + " OR " + col + " IS NULL)"
+	}
+	if m.Not {
+		return "NOT " + cond
+	}
+	return cond
+}
+
+// in is a test against typed literals; a single one as =, which finds a partial index that a list of one does not.
+func in(col string, vs []policy.Value, c column) string {
+	if len(vs) == 1 {
+		return col + " = " + typed(vs[0], c)
+	}
+	ls := make([]string, len(vs))
+	for i, v := range vs {
+		ls[i] = typed(v, c)
+	}
+	return col + " IN (" + strings.Join(ls, ", ") + ")"
+}
+
+func (r *renderer) terminal(alias, col string, vs []policy.Value, t table, name string) string {
+	c, _ := t.column(name)
+	return in(alias+"."+col, vs, c)
+}
+
+func countIf(cond string) string {
+	if cond == "false" {
+		return "0"
+	}
+	return "count(*)" + filter(cond)
+}
+
+func filter(cond string) string {
+	if cond == "true" {
+		return ""
+	}
+	return " FILTER (WHERE " + cond + ")"
+}
+
+// result is the one row that a batch answers with.
+func (r *renderer) result() {
+	removed, mine := "NULL::bigint", "cardinality(p.tids)"
+	if r.mode == pruner.SkipLocked {
+		mine = "(SELECT count(*) FROM mine)"
+	}
+	if r.returning() {
+		removed = "(SELECT count(*) FROM gone)"
+		r.cte("stayed", "picked, and still there: to be looked at again")
+		r.line("  SELECT coalesce(array_agg(x.tid)::text, '{}') AS tids")
+		if r.mode == pruner.SkipLocked {
+			r.line("    FROM (SELECT m.tid FROM mine m EXCEPT SELECT g.tid FROM gone g) x")
+		} else {
+			r.line("    FROM (SELECT unnest(p.tids) AS tid FROM picked p EXCEPT SELECT g.tid FROM gone g) x")
+		}
+		r.line("   WHERE (SELECT count(*) FROM gone) < %s", strings.ReplaceAll(mine, "p.tids", "(SELECT p.tids FROM picked p)"))
+	}
+	r.b.WriteString(")\n")
+	r.line("SELECT t.examined, t.outside, t.held, t.locked, t.orphan, cardinality(p.tids) AS picked, %s AS mine, %s AS removed", mine, removed)
+	if r.gate {
+		r.line("     , (SELECT g.ok FROM gate g) AS ok")
+	} else {
+		r.line("     , true AS ok")
+	}
+	if r.returning() {
+		r.line("     , set_config('prunectl.stayed', (SELECT y.tids FROM stayed y), true) AS stayed  -- of this transaction only")
+	} else {
+		r.line("     , NULL::text AS stayed")
+	}
+	if r.group {
+		r.line("     , NULL::bigint AS edge")
+		if len(r.ties.columns) > 0 {
+			var texts, order []string
+			for _, c := range r.ties.columns {
+				texts = append(texts, "e."+ident(c.name)+"::text")
+				order = append(order, "e."+ident(c.name)+map[bool]string{false: " DESC", true: ""}[r.ties.desc])
+			}
+			r.line("     , (SELECT to_json(ARRAY[%s])::text FROM seen e ORDER BY %s LIMIT 1) AS last", strings.Join(texts, ", "), strings.Join(order, ", "))
+		} else {
+			gone := ""
+			if r.deletes() {
+				gone = " EXCEPT SELECT g.tid FROM gone g"
+			}
+			r.line("     , (SELECT coalesce(array_agg(x.tid)::text, '{}') FROM (SELECT e.tid FROM seen e%s) x) AS last", gone)
+		}
+	} else {
+		r.line("     , (SELECT (extract(epoch FROM g.at) * 1000000)::bigint FROM edge g) AS edge  -- microseconds")
+		r.line("     , NULL::text AS last")
+	}
+	r.line("  FROM tally t, picked p")
+}

@@ -1,0 +1,48 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/prunectl/prunectl/policy"
+)
+
+// Statement is one statement of a batch as it is sent, with placeholders for its values.
+type Statement struct {
+	Name string // "settings", "batch", "after"
+	SQL  string
+}
+
+// Statements lists what a batch sends between BEGIN and COMMIT.
+func (a *Arm) Statements() []Statement {
+	return []Statement{{"settings", a.settingsSQL().sql}, {"batch", a.statement(shape{}).sql}, {"after", a.afterSQL(shape{}).sql}}
+}
+
+// Explain is the plan of the arm's first batch, as EXPLAIN prints it under the batch's own settings. Nothing is executed.
+func (a *Arm) Explain(ctx context.Context, c policy.Cutoff, limit int) (string, error) {
+	if c.IsZero() {
+		return "", fmt.Errorf("explain %s: its window is never, so it has no batch", a.arm.Name)
+	}
+	var lines []string
+	err := a.look(ctx, func(ctx context.Context, q query) (err error) {
+		lines, err = all(ctx, q, "EXPLAIN "+a.statement(shape{}).inline(a.lookArgs(c, limit)), func(r pgx.CollectableRow) (string, error) { return scanText(r) })
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("explain %s: %w", a.arm.Name, err)
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// inline writes the values into the text, for a tool that takes no parameters.
+func (s statement) inline(values map[string]string) string {
+	sql := s.sql
+	for i := len(s.args) - 1; i >= 0; i-- { // $12 before $1
+		sql = strings.ReplaceAll(sql, "$"+strconv.Itoa(i+1)+"::", literal(values[s.args[i]])+"::")
+	}
+	return sql
+}

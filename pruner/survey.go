@@ -1,0 +1,27 @@
+package pruner
+
+import (
+	"context"
+	"time"
+
+	"github.com/prunectl/prunectl/policy"
+)
+
+// A Surveyor can say more about what a drain leaves in place than its batches see. Both are read through an index up to a
+// bound, and are nil where the bound was reached or no index serves: never a scan.
+type Surveyor interface {
+	// Undated counts the rows of the arm without a usable age, up to max.
+	Undated(ctx context.Context, max int) (*int, error)
+	// HeldBy breaks down what is past the cutoff and kept: by state, by owner's state, orphans; oldest first, up to max
+	// rows read.
+	HeldBy(ctx context.Context, c policy.Cutoff, max int) ([]HeldBy, error)
+}
+
+// HeldBy is one reason for which rows past their window are kept.
+type HeldBy struct {
+	Reason string // "state", "unknown_state", "owner", "orphan", "ownerless"
+	Value  string // the state; "" for orphans
+	Rows   int
+	Owners *int       // distinct owners, where an owner is the reason
+	Oldest *time.Time // the oldest age among the rows
+}
