@@ -98,17 +98,17 @@ func TestSomethingElseOfTheIndexsNameIsRefusedAndLeftAlone(t *testing.T) {
 				if !recorded {
 					db.Exec(t, `delete from prunectl_run_events_migrations where version = 2`)
 				}
-				if _, err := m.Up(t.Context()); !errors.Is(err, ErrIndexDiffers) || !strings.Contains(err.Error(), "nothing was dropped") {
+				if _, err := m.Up(bounded(t)); !errors.Is(err, ErrIndexDiffers) || !strings.Contains(err.Error(), "nothing was dropped") {
 					t.Errorf("up, recorded %t: %v", recorded, err)
 				}
 				if after := db.Int(t, `select oid::bigint from pg_class where relname = 'run_events_retention'`); after != before {
 					t.Fatal("it was replaced")
 				}
 				if recorded {
-					if _, err := m.Down(t.Context()); !errors.Is(err, ErrIndexDiffers) {
+					if _, err := m.Down(bounded(t)); !errors.Is(err, ErrIndexDiffers) {
 						t.Errorf("down: %v", err)
 					}
-					s, err := m.Status(t.Context())
+					s, err := m.Status(bounded(t))
 					if err != nil || !strings.Contains(s.State, "and not the declared btree (created_at, tenant_id, run_id, sequence) on run_events") {
 						t.Errorf("status %q, %v", s.State, err)
 					}
@@ -132,7 +132,7 @@ func TestAVersionIsNotRecordedOverAnInvalidIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = provider.ApplyVersion(t.Context(), 2, true)
+	_, err = provider.ApplyVersion(bounded(t), 2, true)
 	if err == nil || !strings.Contains(err.Error(), "not recorded: index run_events_retention is not valid") {
 		t.Errorf("apply: %v", err)
 	}
@@ -180,13 +180,13 @@ func TestABuildByHandIsNotDropped(t *testing.T) {
 	builder := db.Conn(t)
 	pid := builder.PgConn().PID()
 	go func() {
-		_, err := builder.Exec(t.Context(), `create index concurrently run_events_retention on run_events (created_at, tenant_id, run_id, sequence)`)
+		_, err := builder.Exec(bounded(t), `create index concurrently run_events_retention on run_events (created_at, tenant_id, run_id, sequence)`)
 		byHand <- err
 	}()
 	watch := db.Conn(t)
 	until(t, watch, "the build waits for the writer", building)
 
-	_, err := migrator(t, db.DSN).Up(t.Context())
+	_, err := migrator(t, db.DSN).Up(bounded(t))
 	if err == nil || !strings.Contains(err.Error(), "is being built by pid") {
 		t.Errorf("up beside pid %d: %v", pid, err)
 	}

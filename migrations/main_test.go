@@ -27,6 +27,17 @@ var installed = pgtest.NewTemplate("run_events", func(ctx context.Context, dsn s
 	return err
 })
 
+// bound is how long a test waits for what should come at once, on a busy machine.
+const bound = 45 * time.Second
+
+// bounded is the test's context with an end to waiting.
+func bounded(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), bound)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // migrator is one over db, closed when the test ends.
 func migrator(t *testing.T, dsn string, change ...func(*Options)) *Migrator {
 	t.Helper()
@@ -34,7 +45,7 @@ func migrator(t *testing.T, dsn string, change ...func(*Options)) *Migrator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Component: "run_events"}
+	o := Options{Component: "run_events", LockWait: bound}
 	for _, f := range change {
 		f(&o)
 	}
@@ -51,7 +62,7 @@ func inSchema(name string) func(*Options) { return func(o *Options) { o.Schema =
 // up runs Up and wants these versions applied.
 func up(t *testing.T, m *Migrator, want ...string) []Applied {
 	t.Helper()
-	done, err := m.Up(t.Context())
+	done, err := m.Up(bounded(t))
 	if err != nil {
 		t.Fatalf("up: %v", err)
 	}
@@ -66,7 +77,7 @@ func up(t *testing.T, m *Migrator, want ...string) []Applied {
 // down runs Down and wants this version taken down, "" for none.
 func down(t *testing.T, m *Migrator, want string) {
 	t.Helper()
-	a, err := m.Down(t.Context())
+	a, err := m.Down(bounded(t))
 	if err != nil {
 		t.Fatalf("down: %v", err)
 	}
@@ -81,7 +92,7 @@ func down(t *testing.T, m *Migrator, want string) {
 
 func state(t *testing.T, m *Migrator, want string) Status {
 	t.Helper()
-	s, err := m.Status(t.Context())
+	s, err := m.Status(bounded(t))
 	if err != nil {
 		t.Fatalf("status: %v", err)
 	}
@@ -109,8 +120,7 @@ func equal(t *testing.T, what string, got, want []string) {
 // until asks until the answer is not 0.
 func until(t *testing.T, conn *pgx.Conn, what, sql string, args ...any) int64 {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-	defer cancel()
+	ctx := bounded(t)
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
 	for {

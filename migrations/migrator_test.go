@@ -92,7 +92,7 @@ func TestDownDropsNoTableThatHoldsRows(t *testing.T) {
 		m := migrator(t, db.DSN)
 		db.Exec(t, rows)
 		down(t, m, "2 add_retention_index")
-		_, err := m.Down(t.Context())
+		_, err := m.Down(bounded(t))
 		if !errors.Is(err, ErrHoldsRows) || !strings.Contains(err.Error(), "empty both tables") {
 			t.Fatalf("down of a table with rows: %v", err)
 		}
@@ -121,8 +121,8 @@ func TestASchemaNewerThanTheBinaryIsRefused(t *testing.T) {
 	m := migrator(t, db.DSN)
 	db.Exec(t, `insert into prunectl_run_events_migrations (version, name) values (3, 'from_the_future')`)
 
-	_, errUp := m.Up(t.Context())
-	_, errDown := m.Down(t.Context())
+	_, errUp := m.Up(bounded(t))
+	_, errDown := m.Down(bounded(t))
 	for way, err := range map[string]error{"up": errUp, "down": errDown} {
 		if !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "is at version 3, this one knows up to 2") {
 			t.Errorf("%s: %v", way, err)
@@ -150,7 +150,7 @@ func TestAnyNameOfASchemaWorks(t *testing.T) {
 		state(t, m, "up to date")
 		down(t, m, "2 add_retention_index")
 		db.Exec(t, `insert into `+quoted+`.runs (tenant_id, id, status) values ('t', 'r', 'queued')`)
-		if _, err := m.Down(t.Context()); !errors.Is(err, ErrHoldsRows) || !strings.Contains(err.Error(), quoted+".runs") {
+		if _, err := m.Down(bounded(t)); !errors.Is(err, ErrHoldsRows) || !strings.Contains(err.Error(), quoted+".runs") {
 			t.Errorf("schema %q: %v", name, err)
 		}
 		db.Exec(t, `delete from `+quoted+`.runs`)
@@ -208,14 +208,14 @@ func TestUpSaysWhatStandsInItsWay(t *testing.T) {
 			"up":   func(ctx context.Context) error { _, err := c.m.Up(ctx); return err },
 			"down": func(ctx context.Context) error { _, err := c.m.Down(ctx); return err },
 		} {
-			if err := f(t.Context()); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
+			if err := f(bounded(t)); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("%s: %v, want %q with %q", way, err, c.want, c.text)
 			}
 		}
 	}
 
 	db.Exec(t, `create table public.runs (id int)`)
-	if _, err := migrator(t, db.DSN).Up(t.Context()); err == nil || !strings.Contains(err.Error(), "not recorded as ours") {
+	if _, err := migrator(t, db.DSN).Up(bounded(t)); err == nil || !strings.Contains(err.Error(), "not recorded as ours") {
 		t.Errorf("a table of somebody else's: %v", err)
 	}
 	if n := db.Int(t, `select count(*) from pg_attribute where attrelid = 'public.runs'::regclass and attnum > 0`); n != 1 {

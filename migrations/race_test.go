@@ -36,7 +36,7 @@ select count(*) from pg_stat_activity a
 
 func TestTwoMigratorsStartedAtOnceApplyEachVersionOnce(t *testing.T) {
 	db := pgtest.New(t)
-	a, b := goUp(t.Context(), migrator(t, db.DSN)), goUp(t.Context(), migrator(t, db.DSN))
+	a, b := goUp(bounded(t), migrator(t, db.DSN)), goUp(bounded(t), migrator(t, db.DSN))
 	times := map[string]int{}
 	for _, c := range []<-chan outcome{a, b} {
 		o := <-c
@@ -61,9 +61,9 @@ func TestTheSecondMigratorWaitsForTheBuildAndHasNothingToDo(t *testing.T) {
 	tx := holdOpen(t, db.Conn(t))
 	watch := db.Conn(t)
 
-	first := goUp(t.Context(), migrator(t, db.DSN))
+	first := goUp(bounded(t), migrator(t, db.DSN))
 	until(t, watch, "the first builds", building)
-	second := goUp(t.Context(), migrator(t, db.DSN))
+	second := goUp(bounded(t), migrator(t, db.DSN))
 	until(t, watch, "the second tries for the lock", trying)
 
 	end(t, tx)
@@ -86,7 +86,7 @@ func TestAMigratorThatWaitedInVainIsBusy(t *testing.T) {
 	if _, err := holder.Exec(t.Context(), `select pg_advisory_lock($1)`, m.lockKey()); err != nil {
 		t.Fatal(err)
 	}
-	_, err := m.Up(t.Context())
+	_, err := m.Up(bounded(t))
 	if !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), fmt.Sprintf("held by pid %d", holder.PgConn().PID())) {
 		t.Errorf("up: %v", err)
 	}
@@ -102,7 +102,7 @@ func TestAWaitingMigratorEndsWithItsContext(t *testing.T) {
 	if _, err := db.Conn(t).Exec(t.Context(), `select pg_advisory_lock($1)`, m.lockKey()); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(bounded(t))
 	defer cancel()
 	waiting := goUp(ctx, m)
 	until(t, db.Conn(t), "it tries", trying)
@@ -126,7 +126,7 @@ func TestABuildThatWasCutShortIsRunAgain(t *testing.T) {
 			down(t, migrator(t, db.DSN), "2 add_retention_index")
 			tx := holdOpen(t, db.Conn(t))
 			watch := db.Conn(t)
-			ctx, cancel := context.WithCancel(t.Context())
+			ctx, cancel := context.WithCancel(bounded(t))
 			defer cancel()
 
 			m := migrator(t, db.DSN)
@@ -171,7 +171,7 @@ func TestAMigratorKilledWithinTheFirstVersionLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := migrator(t, db.DSN)
-	dying := goUp(t.Context(), m)
+	dying := goUp(bounded(t), m)
 	pid := until(t, db.Conn(t), "it waits for the second table", `
 select coalesce((select max(pid) from pg_stat_activity where datname = current_database()
                   and wait_event_type = 'Lock' and query ilike 'create table%run_events%'), 0)`)
@@ -202,7 +202,7 @@ func TestADropThatWasCutShortIsRunAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	dying := make(chan error, 1)
-	go func() { _, err := m.Down(t.Context()); dying <- err }()
+	go func() { _, err := m.Down(bounded(t)); dying <- err }()
 	pid := until(t, db.Conn(t), "the drop waits for the reader", `
 select coalesce((select max(pid) from pg_stat_activity where datname = current_database()
                   and wait_event_type = 'Lock' and query ilike 'drop index concurrently%'), 0)`)
@@ -229,4 +229,23 @@ func terminate(t *testing.T, db *pgtest.DB, pid int64) {
 		t.Fatal(err)
 	}
 	until(t, conn, "the session is gone", `select (count(*) = 0)::int from pg_stat_activity where pid = $1`, pid)
+}
+
+// Taking the tables down needs a lock that all others would queue up behind.
+func TestDownDoesNotWaitLongForASessionThatHoldsTheTables(t *testing.T) {
+	db := installed.New(t)
+	m := migrator(t, db.DSN)
+	down(t, m, "2 add_retention_index")
+	tx, err := db.Conn(t).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `lock table runs in access share mode`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Down(bounded(t)); err == nil || !strings.Contains(err.Error(), "a session holds the table") {
+		t.Errorf("down: %v", err)
+	}
+	end(t, tx)
+	down(t, m, "1 create_tables")
 }

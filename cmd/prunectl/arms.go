@@ -30,7 +30,7 @@ func arm(sw policy.Sweep, a *postgres.Arm, now time.Time) report.Arm {
 
 // words are what the lines of the report for a person need to know of a sweep.
 func words(sw policy.Sweep) report.Words {
-	w := report.Words{Age: sw.Age}
+	w := report.Words{Age: sw.Age, InForce: inForce(sw)}
 	switch g := sw.Guard; {
 	case g.None != "":
 		w.Guard = fmt.Sprintf("nothing guards its rows: %q", g.None)
@@ -96,4 +96,45 @@ func utc(t *time.Time) *time.Time {
 	}
 	u := t.UTC()
 	return &u
+}
+
+// inForce are the values that a sweep goes by, written or not.
+func inForce(sw policy.Sweep) string {
+	window := sw.Window.String()
+	if len(sw.ByState) > 0 {
+		var each []string
+		for _, w := range sw.ByState {
+			each = append(each, w.State.String()+" "+w.Window.String())
+		}
+		window = strings.Join(each, ", ")
+	}
+	d := policy.FormatDuration
+	var ceilings []string
+	if c := sw.Ceiling.Rows; c < policy.NoCeiling {
+		ceilings = append(ceilings, report.Number(c)+" rows")
+	}
+	if c := sw.Ceiling.Batches; c < policy.NoCeiling {
+		ceilings = append(ceilings, report.Number(c)+" batches")
+	}
+	if c := sw.Ceiling.Time; c < policy.NoCeiling {
+		ceilings = append(ceilings, d(c))
+	}
+	if len(ceilings) == 0 {
+		ceilings = append(ceilings, "none")
+	}
+	parts := []string{
+		"window " + window, "floor " + d(sw.Floor), "since " + sw.Since.Format(time.DateOnly),
+		"batch " + report.Number(sw.Batch.Limit) + " in " + d(sw.Batch.Target),
+		"ceiling " + strings.Join(ceilings, ", "),
+		"timeouts " + d(sw.Timeouts.Statement) + " statement, " + d(sw.Timeouts.Lock) + " lock",
+	}
+	if sw.Pause > 0 {
+		parts = append(parts, "pause "+d(sw.Pause))
+	}
+	if sw.Sync {
+		parts = append(parts, "commit sync")
+	} else {
+		parts = append(parts, "commit async")
+	}
+	return strings.Join(parts, "; ")
 }

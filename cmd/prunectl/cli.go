@@ -73,22 +73,34 @@ func (a *app) action(do func(*cli.Context) error, instead func(arg string) strin
 			if instead != nil {
 				fix = instead(arg)
 			}
-			if strings.HasPrefix(shown(arg), "a connection") {
+			if secretive(arg) {
 				fix = "write --dsn"
 			}
 			return usagef("%s takes no arguments, got %s; %s", commandPath(c), shown(arg), fix)
 		}
-		own := flagNames(c.Command.Flags)
-		for _, outer := range c.Lineage()[1:] {
-			for _, name := range outer.LocalFlagNames() {
-				if !slices.Contains(own, name) {
-					return usagef("%s means nothing to %s; leave it out", dashed(name), commandPath(c))
-				}
-			}
+		if name := foreign(c); name != "" {
+			return usagef("%s means nothing to %s; leave it out", dashed(name), commandPath(c))
 		}
 		a.acted = true
 		return do(c)
 	}
+}
+
+// foreign is a flag that was given in front of the command and that the command does not have, "" for none.
+func foreign(c *cli.Context) string {
+	own := flagNames(c.Command.Flags)
+	for _, outer := range c.Lineage()[1:] {
+		if outer.Command == nil {
+			continue
+		}
+		given := outer.LocalFlagNames()
+		for _, f := range outer.Command.Flags {
+			if name := f.Names()[0]; slices.Contains(given, name) && !slices.Contains(own, name) {
+				return name
+			}
+		}
+	}
+	return ""
 }
 
 // commandPath is the command as a person writes it: "migrate up".

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	demoRows     = 200_000
-	demoLeast    = 1_000
-	demoCleanup  = 15 * time.Second
+	demoRows    = 200_000
+	demoLeast   = 1_000
+	demoCleanup = 15 * time.Second
 )
 
 type demoFlags struct {
@@ -107,4 +107,3 @@ func hidePGVariables() (restore func()) {
 		}
 	}
 }
-

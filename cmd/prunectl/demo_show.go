@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/prunectl/prunectl/internal/report"
+	"github.com/prunectl/prunectl/policy"
 	"github.com/prunectl/prunectl/policy/policyfile"
 	"github.com/prunectl/prunectl/pruner/postgres"
 )
@@ -43,7 +44,9 @@ func (d *demo) show(ctx context.Context) error {
 	d.print("2. DELETE FROM run_events WHERE created_at < now() - interval '%s' would have taken %s rows,\n   among them %s events of %d runs that are still live.\n\n",
 		interval, report.Number(before.past), report.Number(before.pastLive), before.liveRunsHit)
 	d.print("3. prunectl plan, with a policy that keeps events for %s and for as long as their run lives:\n", window)
-	if err := d.step(ctx, pool, file, report.Planning, func(s *session) { s.count(ctx, planFlags{maxRows: number(), countLimit: &value[int]{v: d.rows + 1, set: true}}) }); err != nil {
+	if err := d.step(ctx, pool, file, report.Planning, func(s *session) {
+		s.count(ctx, planFlags{limit: d.rows + 1, rows: policy.NoCeiling})
+	}); err != nil {
 		return err
 	}
 	d.print("\n4. prunectl sweep:\n")

@@ -23,13 +23,9 @@ func (s *session) inspect(ctx context.Context, o postgres.Options) []*inspected 
 		in := &inspected{Sweep: sw, entry: report.NewSweep(sw.Name, sw.Table.String())}
 		in.entry.Say(words(sw))
 		all = append(all, in)
-		if ctx.Err() != nil {
-			in.entry.Stop = report.NotReached
-			continue
-		}
 		found, err := postgres.Inspect(ctx, s.db, sw)
 		if err != nil {
-			in.fail(err)
+			in.fail(ctx, err)
 			continue
 		}
 		for _, c := range found.Checks {
@@ -40,7 +36,7 @@ func (s *session) inspect(ctx context.Context, o postgres.Options) []*inspected 
 			continue
 		}
 		if in.arms, err = found.Arms(s.db, o); err != nil {
-			in.fail(err)
+			in.fail(ctx, err)
 			continue
 		}
 		for _, a := range in.arms {
@@ -50,7 +46,12 @@ func (s *session) inspect(ctx context.Context, o postgres.Options) []*inspected 
 	return all
 }
 
-func (in *inspected) fail(err error) {
+// fail ends the sweep by an error, unless it is that the run was ended.
+func (in *inspected) fail(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		in.entry.Stop = report.NotReached
+		return
+	}
 	in.entry.Stop = report.Failed
 	in.entry.Error = errorOf(err)
 }

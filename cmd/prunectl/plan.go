@@ -15,15 +15,16 @@ const defaultCountLimit = 100_000
 
 type planFlags struct {
 	selection
-	asOf       *value[time.Time]
-	maxRows    *value[int] // of sweep --dry-run
-	countLimit *value[int]
-	sql        bool
-	detailed   bool
+	asOf     *value[time.Time]
+	limit    int // rows counted of an arm at most
+	rows     int // budget of rows, if lower than the file's
+	sql      bool
+	detailed bool
 }
 
 func (a *app) planCommand() *cli.Command {
-	f := planFlags{selection: newSelection(), asOf: instant(), maxRows: number(), countLimit: number()}
+	f := planFlags{selection: newSelection(), asOf: instant(), limit: defaultCountLimit, rows: policy.NoCeiling}
+	countLimit := number()
 	return &cli.Command{
 		Name:      "plan",
 		Usage:     "say what a sweep would remove, in read-only transactions",
@@ -34,11 +35,16 @@ func (a *app) planCommand() *cli.Command {
 			flag(f.only, "only these sweeps, `NAME,NAME`", "only"),
 			flag(f.skip, "all sweeps but these, `NAME,NAME`", "skip"),
 			flag(f.asOf, "take `TIME` (2026-11-30T02:17:04Z or 2026-11-30) for now; not in the future", "as-of"),
-			flag(f.countLimit, "count `N` rows of an arm at most, and print >= where there are more (default: 100000)", "count-limit"),
+			flag(countLimit, "count `N` rows of an arm at most, and print >= where there are more (default: 100000)", "count-limit"),
 			sign(&f.sql, "print the statement of each arm, with its reasons", "sql"),
 			sign(&f.detailed, "exit with 3 when something is due", "detailed-exitcode"),
 		}, a.reporting()...),
-		Action: a.action(func(*cli.Context) error { return a.plan(f) }, func(arg string) string { return "write --only " + arg }),
+		Action: a.action(func(*cli.Context) error {
+			if countLimit.set {
+				f.limit = countLimit.v
+			}
+			return a.plan(f)
+		}, func(arg string) string { return "write --only " + arg }),
 	}
 }
 
@@ -60,18 +66,11 @@ func (s *session) plan(f planFlags) (int, error) {
 
 // count inspects the sweeps and plans those that may run.
 func (s *session) count(ctx context.Context, f planFlags) {
-	limit := defaultCountLimit
-	if f.countLimit.set {
-		limit = f.countLimit.v
-	}
-	budget := s.file.Budget.WithDefaults().Rows
-	if f.maxRows.set {
-		budget = min(budget, f.maxRows.v)
-	}
+	budget := min(s.file.Budget.WithDefaults().Rows, f.rows)
 	all := s.inspect(ctx, postgres.Options{OneSweeper: true})
 	for _, in := range inOrder(all) {
 		if len(in.arms) > 0 {
-			s.planSweep(ctx, in, limit, &budget, f.sql)
+			s.planSweep(ctx, in, f.limit, &budget, f.sql)
 		}
 	}
 	for _, in := range all {
@@ -89,7 +88,7 @@ func (s *session) planSweep(ctx context.Context, in *inspected, limit int, budge
 		cutoff := a.Spec().Window.Cutoff(s.now)
 		p, err := a.Plan(ctx, cutoff, limit)
 		if err != nil {
-			in.fail(err)
+			in.fail(ctx, err)
 			return
 		}
 		to := &e.Arms[i]
@@ -114,13 +113,14 @@ func (s *session) planSweep(ctx context.Context, in *inspected, limit int, budge
 		e.Counts.Add(to.Counts)
 	}
 	e.Overdue = &overdue
-	for _, a := range in.arms {
-		n, err := a.Undated(ctx, surveyMax)
-		if err != nil || n == nil {
+	for i, a := range in.arms {
+		// Asked beside the work, so a failure leaves it out.
+		e.Arms[i].Undated, _ = a.Undated(ctx, surveyMax)
+		if e.Arms[i].Undated == nil {
 			e.Undated = nil
 			break
 		}
-		e.Counts.Add(report.Counts{Undated: n})
+		e.Counts.Add(report.Counts{Undated: e.Arms[i].Undated})
 	}
 	survey(ctx, in, s.now)
 }

@@ -17,7 +17,11 @@ func newSelection() selection { return selection{only: names(), skip: names()} }
 
 // policyFile is the name of the policy file.
 func (a *app) policyFile() (string, error) {
-	return a.setting(a.policy, "PRUNECTL_POLICY", defaultPolicy)
+	name, err := a.setting(a.policy, "PRUNECTL_POLICY", defaultPolicy)
+	if err == nil && strings.Contains(name, "://") {
+		return "", usagef("the policy file is a connection string; write --dsn for that")
+	}
+	return name, err
 }
 
 // readPolicy reads the policy file. Its faults are policyfile.Errors.
@@ -31,7 +35,7 @@ func (a *app) readPolicy(name string) (*policyfile.File, error) {
 		if errors.As(err, &pe) {
 			err = pe.Err
 		}
-		return nil, usagef("the policy file %s cannot be read: %w", shown(name), err)
+		return nil, usagef("the policy file %s cannot be read: %w", printable(name), err)
 	}
 	f, err := policyfile.Parse(name, data)
 	if err != nil {

@@ -45,6 +45,9 @@ func (a *app) run(command string, body func(*session) (int, error)) error {
 	if s.pool != nil {
 		s.pool.Close()
 	}
+	if a.interrupt.code() != 0 && errors.Is(err, context.Canceled) {
+		err = nil // the signal says it
+	}
 	if err != nil {
 		code = codeOf(err)
 		s.fail(err)

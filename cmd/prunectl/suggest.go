@@ -28,11 +28,15 @@ func suggestion(word string, known []string, prefix, otherwise string) string {
 
 // shown is an argument as a message repeats it. One that may hold a password is not repeated.
 func shown(arg string) string {
-	lower := strings.ToLower(arg)
-	if strings.Contains(arg, "://") || strings.Contains(lower, "password") {
+	if secretive(arg) {
 		return "a connection string"
 	}
 	return `"` + printable(arg) + `"`
+}
+
+// secretive reports whether an argument looks like a connection string.
+func secretive(arg string) bool {
+	return strings.Contains(arg, "://") || strings.Contains(arg, "@") || strings.Contains(strings.ToLower(arg), "password")
 }
 
 // printable keeps a text from elsewhere on one line and from driving the terminal.

@@ -43,7 +43,11 @@ func (a *app) sweepCommand() *cli.Command {
 		}, a.globals.reporting()...),
 		Action: a.action(func(*cli.Context) error {
 			if f.dryRun {
-				return a.plan(planFlags{selection: f.selection, asOf: f.asOf, maxRows: f.maxRows, detailed: f.detailed})
+				p := planFlags{selection: f.selection, asOf: f.asOf, limit: defaultCountLimit, rows: policy.NoCeiling, detailed: f.detailed}
+				if f.maxRows.set {
+					p.rows = f.maxRows.v
+				}
+				return a.plan(p)
 			}
 			return a.run(report.Sweeping, func(s *session) (int, error) { return s.sweep(f) })
 		}, func(arg string) string { return "write --only " + arg }),
@@ -131,7 +135,7 @@ func (s *session) drain(all []*inspected, budget policy.Budget, failFast bool) {
 	p.done()
 	if reports == nil {
 		for _, in := range byName {
-			in.fail(err)
+			in.fail(context.Background(), err)
 		}
 	}
 	for _, r := range reports {

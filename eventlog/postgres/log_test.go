@@ -63,7 +63,7 @@ func step(n int) eventlog.Draft {
 
 func add(t *testing.T, log eventlog.Log, run string, want int64, drafts ...eventlog.Draft) {
 	t.Helper()
-	last, err := log.Append(t.Context(), "t", run, drafts...)
+	last, err := log.Append(bounded(t), "t", run, drafts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestARunThatDoesNotExistIsAnErrorOfItsOwn(t *testing.T) {
 	db := withRun.New(t)
 	log := postgres.New(db.Pool(t), postgres.Options{})
 	for _, c := range []struct{ tenant, run string }{{"t", "nobody"}, {"other", "r"}, {"", ""}} {
-		if _, err := log.Append(t.Context(), c.tenant, c.run, step(1)); !errors.Is(err, eventlog.ErrUnknownRun) {
+		if _, err := log.Append(bounded(t), c.tenant, c.run, step(1)); !errors.Is(err, eventlog.ErrUnknownRun) {
 			t.Errorf("append to %q of %q: %v", c.run, c.tenant, err)
 		}
 		if _, err := log.LatestSequence(t.Context(), c.tenant, c.run); !errors.Is(err, eventlog.ErrUnknownRun) {
@@ -176,7 +176,7 @@ func TestAnUnusableDraftIsRefusedWithTheWholeCall(t *testing.T) {
 		"two values":  {Type: "x", Payload: json.RawMessage(`{} {}`)},
 		"a zero byte": {Type: "x", Payload: json.RawMessage(`"\u0000"`)},
 	} {
-		if _, err := log.Append(t.Context(), "t", "r", step(1), d); !errors.Is(err, eventlog.ErrDraft) {
+		if _, err := log.Append(bounded(t), "t", "r", step(1), d); !errors.Is(err, eventlog.ErrDraft) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -189,7 +189,7 @@ type untouched struct{ postgres.DB }
 
 func TestWhatAsksForNothingDoesNotAskTheDatabase(t *testing.T) {
 	log := postgres.New(untouched{}, postgres.Options{})
-	if last, err := log.Append(t.Context(), "t", "r"); last != 0 || err != nil {
+	if last, err := log.Append(bounded(t), "t", "r"); last != 0 || err != nil {
 		t.Errorf("append of nothing: %d, %v", last, err)
 	}
 	for _, limit := range []int{0, -1} {
@@ -206,7 +206,7 @@ func TestAppendersToOneRunLeaveNoGaps(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for i := range 10 {
-				if _, err := log.Append(t.Context(), "t", "r", step(i), step(i), step(i)); err != nil {
+				if _, err := log.Append(bounded(t), "t", "r", step(i), step(i), step(i)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -251,7 +251,7 @@ func TestAnAppenderWaitsForTheTransactionBeforeIt(t *testing.T) {
 			var last int64
 			go func() {
 				var err error
-				last, err = log.In(late).Append(t.Context(), "t", "r", step(3))
+				last, err = log.In(late).Append(bounded(t), "t", "r", step(3))
 				done <- err
 			}()
 			blocked(t, db.Conn(t), second.PgConn().PID())
@@ -357,7 +357,7 @@ func TestAConflictSaysToTryAgain(t *testing.T) {
 		conn := db.Conn(t)
 		done := make(chan error, 1)
 		go func() {
-			_, err := postgres.New(conn, postgres.Options{}).Append(t.Context(), "t", "r", step(1))
+			_, err := postgres.New(conn, postgres.Options{}).Append(bounded(t), "t", "r", step(1))
 			done <- err
 		}()
 		blocked(t, db.Conn(t), conn.PgConn().PID())
@@ -380,7 +380,7 @@ func TestAConflictSaysToTryAgain(t *testing.T) {
 		}
 		list(t, log.In(tx), "r", 0, 1) // its snapshot
 		add(t, postgres.New(db.Pool(t), postgres.Options{}), "r", 1, step(1))
-		if _, err := log.In(tx).Append(t.Context(), "t", "r", step(2)); !errors.Is(err, eventlog.ErrConflict) {
+		if _, err := log.In(tx).Append(bounded(t), "t", "r", step(2)); !errors.Is(err, eventlog.ErrConflict) {
 			t.Errorf("append: %v", err)
 		}
 		if err := tx.Rollback(t.Context()); err != nil {
@@ -404,9 +404,9 @@ func TestAConflictSaysToTryAgain(t *testing.T) {
 		add(t, log.In(a), "r", 1, step(1))
 		add(t, log.In(b), "r2", 1, step(1))
 		done := make(chan error, 1)
-		go func() { _, err := log.In(a).Append(t.Context(), "t", "r2", step(1)); done <- err }()
+		go func() { _, err := log.In(a).Append(bounded(t), "t", "r2", step(1)); done <- err }()
 		blocked(t, db.Conn(t), one.PgConn().PID())
-		_, errB := log.In(b).Append(t.Context(), "t", "r", step(1))
+		_, errB := log.In(b).Append(bounded(t), "t", "r", step(1))
 		if errB != nil {
 			if err := b.Rollback(t.Context()); err != nil {
 				t.Fatal(err)
@@ -449,11 +449,18 @@ func TestARunThatIsBeingAppendedToIsPassedOverByASweep(t *testing.T) {
 	}
 }
 
+// bounded is the test's context with an end to waiting.
+func bounded(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // blocked waits until the session pid waits for another.
 func blocked(t *testing.T, conn *pgx.Conn, pid uint32) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-	defer cancel()
+	ctx := bounded(t)
 	again := time.NewTicker(5 * time.Millisecond)
 	defer again.Stop()
 	for {

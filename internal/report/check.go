@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -26,10 +27,22 @@ func (r *Report) checkTable(w io.Writer) error {
 			rows = append(rows, []string{s.Name, "-", string(Failed), oneLine(s.Error.Message)})
 		}
 	}
-	if err := table(w, []column{{"SWEEP", false}, {"CHECK", false}, {"RESULT", false}, {"DETAIL", false}}, rows); err != nil {
-		return err
+	if len(rows) > 0 {
+		if err := table(w, []column{{"SWEEP", false}, {"CHECK", false}, {"RESULT", false}, {"DETAIL", false}}, rows); err != nil {
+			return err
+		}
 	}
-	lines := []string{fmt.Sprintf("%d of %s refused", refused, count(len(r.Sweeps), "sweep"))}
+	var lines []string
+	for _, s := range r.Sweeps {
+		if s.words.InForce != "" {
+			lines = append(lines, s.Name+": "+s.words.InForce)
+		}
+	}
+	if r.Database == nil {
+		lines = append(lines, count(len(r.Sweeps), "sweep")+" read, no fault found; the database was not asked")
+	} else {
+		lines = append(lines, fmt.Sprintf("%d of %s refused", refused, count(len(r.Sweeps), "sweep")))
+	}
 	return writeLines(w, append(lines, statements(fixes)...))
 }
 
@@ -64,7 +77,11 @@ func statements(fixes []string) []string {
 		}
 		f = strings.TrimRight(f, "; \n") + ";"
 		if strings.HasPrefix(strings.ToLower(f), "grant") {
-			grants = append(grants, f)
+			for g := range strings.SplitAfterSeq(f, "; ") {
+				if g = strings.TrimSpace(g); !slices.Contains(grants, g) {
+					grants = append(grants, g)
+				}
+			}
 		} else {
 			others = append(others, f)
 		}

@@ -62,7 +62,7 @@ func (r *Report) planRow(s Sweep, a Arm) []string {
 // planLines end with one that cannot be read as done.
 func (r *Report) planLines() []string {
 	var lines []string
-	run, floor := 0, false
+	run, floor, bounded := 0, false, false
 	for _, s := range r.Sweeps {
 		due := 0
 		for _, a := range s.Arms {
@@ -73,15 +73,19 @@ func (r *Report) planLines() []string {
 			run += a.ThisRun
 			// More than was counted is more in this run only where the run's bounds leave room for it.
 			floor = floor || a.DueIsFloor && a.ThisRun >= a.Due
+			// A ceiling of batches may be reached by batches that are not full.
+			bounded = bounded || a.ThisRun < a.Due
 		}
 		lines = append(lines, s.planNotes(due)...)
 	}
+	amount := count(run, "row")
 	switch {
 	case floor:
-		lines = append(lines, fmt.Sprintf("nothing was removed; prunectl sweep would remove at least %s in this run", count(run, "row")))
-	default:
-		lines = append(lines, fmt.Sprintf("nothing was removed; prunectl sweep would remove %s in this run", count(run, "row")))
+		amount = "at least " + amount
+	case bounded:
+		amount = "at most " + amount
 	}
+	lines = append(lines, "nothing was removed; prunectl sweep would remove "+amount+" in this run")
 	return lines
 }
 
@@ -93,7 +97,7 @@ func (s Sweep) planNotes(due int) []string {
 			thisRun += a.ThisRun
 		}
 	}
-	if s.words.Guard != "" {
+	if s.words.Guard != "" && s.Stop == Planned {
 		lines = append(lines, s.Name+": "+s.words.Guard)
 	}
 	lines = append(lines, s.kept()...)

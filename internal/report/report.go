@@ -93,6 +93,8 @@ type Words struct {
 	Age   string // the age column
 	Owner string // the owner's table, "" without an owner
 	Guard string // how the guard holds, for a plan: "owner public.runs is locked FOR SHARE"
+	// InForce are the values in force, the defaults among them, for a check.
+	InForce string
 }
 
 // Say gives the sweep its words.

@@ -84,6 +84,17 @@ var refused = []struct {
 		[]string{"8:46: not readable as YAML: lists and mappings are nested too deeply"}},
 	{"entries too deep on one line", "version: " + strings.Repeat("- ", 40) + "\n", []string{"1:72: not readable as YAML: lists and mappings are nested too deeply"}},
 
+	// what the reader lets pass, and YAML does not
+	{"comma forgotten", sweep("ceiling: {batches: 1 rows: none}"), []string{`8:24: jobs.ceiling.batches: "1 rows: none" is no text without quotes; put it in quotes, or see whether a comma or a bracket is missing`}},
+	{"bracket forgotten", sweep("guard: {state: s, terminal: done, failed]}"), []string{
+		`7:33: jobs.guard.terminal: found the text "done", and a list is due; write [done]`,
+		`7:39: jobs.guard: "failed]" is no text without quotes; put it in quotes, or see whether a comma or a bracket is missing`}},
+	{"bracket too many", sweep("only: {queue: ma}il}"), []string{"8:22: not readable as YAML: value is not allowed in this context"}},
+	{"colon at the front", sweep("only: {queue: :mail}"), []string{`8:19: jobs.only.queue: ":mail" is no text without quotes; put it in quotes, or see whether a comma or a bracket is missing`}},
+	{"comma at the front", sweep("index: ,a"), []string{`8:12: jobs.index: ",a" is no text without quotes; put it in quotes, or see whether a comma or a bracket is missing`}},
+	{"no blank behind the colon of a number", sweep("window: {1:3d}", "guard: {state: s, terminal: [1]}"), []string{"6:14: jobs.window.1: there is no blank behind the colon; write 1: and the value"}},
+	{"no blank behind a colon", sweep("only: {queue:mail}"), []string{"8:12: jobs.only.queue: there is no blank behind the colon; write queue: and the value"}},
+
 	// what YAML has and the language has not
 	{"anchor", sweep("set: &s {a.b: x}"), []string{"8:10: jobs.set: anchors (&) are not part of the language; write each sweep out"}},
 	{"alias", sweep("index: *s"), []string{"8:12: jobs.index: aliases (*) are not part of the language; write each sweep out, and a text that starts with * in quotes"}},

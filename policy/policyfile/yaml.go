@@ -79,7 +79,7 @@ func (r *reader) yaml(data []byte) *node {
 			r.fail(at, path{}, "a second document starts here; write one file for each policy")
 			return nil
 		case d.Body != nil:
-			root = (&converter{r, src}).node(d.Body, path{})
+			root = (&converter{r: r, src: src, lines: strings.Split(src, "\n")}).node(d.Body, path{})
 		}
 	}
 	if root == nil {
@@ -185,8 +185,10 @@ func oneLine(s string) string {
 
 // converter turns the reader's tree into nodes and refuses what the language does not have.
 type converter struct {
-	r   *reader
-	src string
+	r     *reader
+	src   string
+	lines []string
+	flow  int // how many brackets are open
 }
 
 func (c *converter) refuse(n ast.Node, p path, format string, args ...any) *node {
@@ -213,10 +215,12 @@ func (c *converter) at(n ast.Node) place {
 func (c *converter) node(n ast.Node, p path) *node {
 	switch n := n.(type) {
 	case *ast.MappingNode:
+		defer c.enter(n.IsFlowStyle)()
 		return c.mapping(n, n.Values, p)
 	case *ast.MappingValueNode:
 		return c.mapping(n, []*ast.MappingValueNode{n}, p)
 	case *ast.SequenceNode:
+		defer c.enter(n.IsFlowStyle)()
 		out := &node{kind: list, at: c.at(n)}
 		for _, v := range n.Values {
 			out.items = append(out.items, c.node(v, p))
@@ -242,12 +246,43 @@ func (c *converter) node(n ast.Node, p path) *node {
 	return c.refuse(n, p, "found a %s, which is not part of the language", strings.ToLower(n.Type().String()))
 }
 
+// enter counts an open bracket until the function that it returns is called.
+func (c *converter) enter(flow bool) func() {
+	if !flow {
+		return func() {}
+	}
+	c.flow++
+	return func() { c.flow-- }
+}
+
+// loose reports whether the reader took for a text what YAML does not: it lets brackets and colons pass that stand where
+// they should not, and then a comma that was forgotten makes one value of two.
+func (c *converter) loose(s string) bool {
+	return strings.Contains(s, ": ") || strings.HasSuffix(s, ":") || s != "" && strings.ContainsAny(s[:1], ":[]{},") ||
+		c.flow > 0 && strings.ContainsAny(s, "[]{},")
+}
+
+// glued reports whether a colon between brackets has its value right behind it: {a:b} is the key "a:b" to other readers.
+func (c *converter) glued(v *ast.MappingValueNode) bool {
+	if c.flow == 0 || v.Start.Type != token.MappingValueType {
+		return false
+	}
+	if quoted := v.Key.GetToken().Type; quoted == token.SingleQuoteType || quoted == token.DoubleQuoteType {
+		return false
+	}
+	at := inside(c.src, v.Start.Position)
+	behind := []rune(c.lines[at.line-1])[at.column-1:]
+	return len(behind) > 1 && behind[0] == ':' && !strings.ContainsRune(" ,[]{}", behind[1])
+}
+
 func (c *converter) scalar(n ast.Node, p path, s string, quoted bool) *node {
 	switch {
 	case strings.Contains(s, "${"):
 		return c.refuse(n, p, "%q asks for a variable, and nothing is put in; write the value itself", s)
 	case strings.ContainsFunc(s, func(c rune) bool { return c != '\n' && unicode.IsControl(c) }):
 		return c.refuse(n, p, "%q holds a control character; leave it out", s)
+	case !quoted && c.loose(s):
+		return c.refuse(n, p, "%q is no text without quotes; put it in quotes, or see whether a comma or a bracket is missing", s)
 	}
 	return &node{kind: scalar, at: c.at(n), text: s, quoted: quoted}
 }
@@ -263,6 +298,9 @@ func (c *converter) mapping(n ast.Node, values []*ast.MappingValueNode, p path) 
 		}
 		if key.kind == refused {
 			continue
+		}
+		if c.glued(v) {
+			c.r.fail(c.at(v.Key), p.child(key.text), "there is no blank behind the colon; write %s: and the value", printable(key.text))
 		}
 		if before, ok := first[key.text]; ok {
 			c.r.fail(key.at, p, "key %s stands here and in line %d; keep one of them", printable(key.text), before.line)

@@ -10,6 +10,8 @@ import (
 	"github.com/prunectl/prunectl/policy"
 )
 
+const pending = "is partial; whether it serves can be seen when the other findings are mended"
+
 // checkIndex picks the index that serves the sweep, or refuses with the statement that would make one.
 func (i *Inspection) checkIndex(ctx context.Context, q query) error {
 	f, s, t := &i.findings, &i.Sweep, i.target.table
@@ -28,7 +30,7 @@ func (i *Inspection) checkIndex(ctx context.Context, q query) error {
 		case !collated(t, x):
 			why[x.name] = "has another collation than its columns"
 		case x.predicate != "" && (f.refused("rights") || f.refused("rls") || f.refused("server")):
-			why[x.name] = "is partial; whether it serves can be seen when the other findings are mended"
+			why[x.name] = pending
 		default:
 			serves, err := i.follows(ctx, q, x, arms)
 			if err != nil {
@@ -139,6 +141,11 @@ func names(plan, index string) bool {
 func (i *Inspection) noIndex(why map[string]string) {
 	f, s := &i.findings, &i.Sweep
 	fix := i.create(s.WantedIndex())
+	for _, reason := range why {
+		if strings.HasPrefix(reason, pending) {
+			fix = "" // it may well serve: not another one before that is known
+		}
+	}
 	if s.Index != "" {
 		if reason, ok := why[s.Index]; ok {
 			f.refuse("index", "index", fix, "index %s %s", s.Index, reason)

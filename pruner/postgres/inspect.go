@@ -63,8 +63,9 @@ func Inspect(ctx context.Context, db *DB, s policy.Sweep) (*Inspection, error) {
 	}
 	i := &Inspection{Sweep: s.WithDefaults()}
 	i.target.sweep = i.Sweep
-	err := db.read(ctx, "", i.inspect)
-	if err != nil {
+	// The catalog's functions wait for a table that is locked as a whole; not for longer than a batch would.
+	wait := fmt.Sprintf("SELECT set_config('lock_timeout', '%s', true)", millis(i.Sweep.Timeouts.Lock))
+	if err := db.read(ctx, wait, i.inspect); err != nil {
 		return nil, fmt.Errorf("inspect sweep %s: %w", s.Name, err)
 	}
 	i.Checks = i.findings.checks
@@ -187,11 +188,22 @@ func (i *Inspection) checkRights() {
 		f.ok("rights", "", "all that the sweep needs is granted")
 	}
 	if !t.canUpdate {
-		first := t.columns[0].name
-		f.warn("rights", "", fmt.Sprintf("GRANT UPDATE (%s) ON %s TO %s;", ident(first), tableName(t.name), role),
+		f.warn("rights", "", fmt.Sprintf("GRANT UPDATE (%s) ON %s TO %s;", ident(harmless(t, s)), tableName(t.name), role),
 			"without UPDATE on one column of %s a locked row cannot be skipped; its batch is halved until it stands alone", t.name)
 	}
 	i.checkRowSecurity()
+}
+
+// harmless is the column on which UPDATE gives away least: one that no index and no decision is about, if there is one.
+func harmless(t *table, s *policy.Sweep) string {
+	for n := len(t.columns) - 1; n >= 0; n-- {
+		name := t.columns[n].name
+		indexed := slices.ContainsFunc(t.indexes, func(x index) bool { return slices.Contains(x.columns, name) })
+		if !indexed && name != s.Age && (s.Guard.State == nil || s.Guard.State.Column != name) {
+			return name
+		}
+	}
+	return t.columns[len(t.columns)-1].name
 }
 
 func ownerColumns(g *policy.OwnerGuard) []string {

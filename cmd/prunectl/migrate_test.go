@@ -1,0 +1,60 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/prunectl/prunectl/internal/pgtest"
+)
+
+// TestMigrate goes up, and down a version at a time, and says what it did.
+func TestMigrate(t *testing.T) {
+	db := pgtest.New(t)
+	migrate := func(args string) outcome {
+		t.Helper()
+		return invocation{args: strings.Fields("migrate " + args), env: at(db)}.run(t)
+	}
+	times := regexp.MustCompile(`\d+\.\ds|\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ`)
+	for _, step := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"status", 0, "COMPONENT   INSTALLED  KNOWN  STATE          APPLIED\nrun_events          -      2  not installed  -\n"},
+		{"up", 0, "run_events: 1 create_tables applied in T\nrun_events: 2 add_retention_index applied in T\n"},
+		{"up", 0, "run_events: up to date\n"},
+		{"status", 0, "COMPONENT   INSTALLED  KNOWN  STATE       APPLIED\nrun_events          2      2  up to date  T\n"},
+		{"down", 0, "run_events: 2 add_retention_index taken back in T\n"},
+		{"status --component run_events", 0, "COMPONENT   INSTALLED  KNOWN  STATE                           APPLIED\nrun_events          1      2  pending: 2 add_retention_index  T\n"},
+		{"--component run_events up", 0, "run_events: 2 add_retention_index applied in T\n"},
+		{"up --schema nowhere", exitFailed, ""},
+		{"--schema other status", 0, "COMPONENT   INSTALLED  KNOWN  STATE          APPLIED\nrun_events          -      2  not installed  -\n"},
+	} {
+		o := migrate(step.args)
+		o.must(t, step.code)
+		if got := times.ReplaceAllString(o.stdout, "T"); got != step.want {
+			t.Errorf("migrate %s:\n%swant:\n%s", step.args, got, step.want)
+		}
+		contains(t, o.stderr, "database "+db.Name+" on ")
+	}
+
+	// Rows are never dropped.
+	db.Exec(t, "INSERT INTO runs (tenant_id, id, status) VALUES ('t', 'r', 'queued')")
+	migrate("down").must(t, exitDone)
+	contains(t, migrate("down").must(t, exitFailed).stderr, "tables hold rows")
+	db.Exec(t, "DELETE FROM runs")
+	migrate("down").must(t, exitDone)
+	if o := migrate("down").must(t, exitDone); o.stdout != "run_events: not installed\n" {
+		t.Error(o.stdout)
+	}
+	contains(t, invocation{args: []string{"migrate", "up"}, env: []string{"DATABASE_URL=" + readOnly(t, db)}}.run(t).must(t, exitFailed).stderr, "read-only")
+}
+
+// TestMigratePrint: the SQL needs no server, and does what migrate does.
+func TestMigratePrint(t *testing.T) {
+	o := invocation{args: []string{"migrate", "up", "--print", "--schema", "public"}}.run(t).must(t, exitDone)
+	contains(t, o.stdout, "CREATE TABLE", "CREATE INDEX CONCURRENTLY", "-- component run_events")
+	down := invocation{args: []string{"migrate", "down", "--print"}}.run(t).must(t, exitDone)
+	contains(t, down.stdout, "DROP INDEX CONCURRENTLY")
+}
