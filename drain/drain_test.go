@@ -345,6 +345,15 @@ func TestBrokenPruners(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a place that others change is none", func(t *testing.T) {
+		b := newBench(sweep)
+		b.spy.answer = func(n int, _ pruner.Batch) (pruner.Result, error, bool) {
+			return pruner.Result{Examined: 5, Moved: 5 * (1 - n/20), Next: at("here"), End: n == 20}, nil, true
+		}
+		if r, err := b.run(t, Bounds{Limit: 10}); err != nil || r.Stop != StopLocked {
+			t.Errorf("stop %q, error %v; want locked", r.Stop, err)
+		}
+	})
 	t.Run("the same cursor while rows go is none", func(t *testing.T) {
 		b := newBench(sweep)
 		b.spy.answer = func(n int, _ pruner.Batch) (pruner.Result, error, bool) {
@@ -493,6 +502,16 @@ func TestBusy(t *testing.T) {
 			}
 		})
 	}
+	t.Run("twice for a while", func(t *testing.T) {
+		b := newBench(sweep)
+		fill(b.table, 1, 50, "done")
+		b.spy.answer = func(n int, _ pruner.Batch) (pruner.Result, error, bool) {
+			return pruner.Result{Busy: true}, nil, n >= 3 && n <= 9 || n >= 11 && n <= 17
+		}
+		if r, err := b.run(t, Bounds{Limit: 10}); err != nil || !r.Drained() || r.Removed != 50 {
+			t.Errorf("stop %q, removed %d, error %v; want drained: each time it was short", r.Stop, r.Removed, err)
+		}
+	})
 	t.Run("the lock timeout is a bound", func(t *testing.T) {
 		b := newBench(sweep)
 		fill(b.table, 1, 50, "done")

@@ -21,7 +21,7 @@ func boundsError(field, format string, args ...any) error {
 // checkResult finds what no right Pruner answers.
 func checkResult(res pruner.Result, limit int) error {
 	switch {
-	case res.Examined < 0 || res.Examined > limit:
+	case res.Examined > limit:
 		return fmt.Errorf("%w: %d rows examined under a limit of %d", ErrContract, res.Examined, limit)
 	case res.Removed < 0 || res.Removed > res.Examined:
 		return fmt.Errorf("%w: %d rows removed of %d examined", ErrContract, res.Removed, res.Examined)

@@ -1,9 +1,6 @@
 package drain
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
 // firstLimit is the limit of a drain's first batch: bounded rows are not bounded time, so it starts small.
 const firstLimit = 1000
@@ -12,10 +9,10 @@ const firstLimit = 1000
 type pace struct {
 	limit, max int
 	target     time.Duration
-	back       int // the limit before a search for one row, to which it returns quickly
 	// fixed is the part of a batch's time that does not depend on its size (a slow network, a slow commit). Smaller batches
 	// do not help against it, so it is not held against them.
 	fixed  time.Duration
+	steady int // batches since the limit last changed
 	last   sample
 	recent []sample // the last three; rows is the limit
 }
@@ -41,13 +38,15 @@ func (p *pace) ended(limit, examined int, took time.Duration) {
 	if work > 0 {
 		ratio = min(2, max(0.5, float64(p.target)/float64(work)))
 	}
+	p.steady++
 	switch {
 	case ratio < 0.8:
 		p.set(int(float64(limit) * ratio))
-	case limit < p.back && ratio >= 1:
-		p.set(min(2*limit, p.back))
 	case ratio > 1.25 && 2*examined >= limit: // a batch that found few rows says little about a larger one
-		p.set(int(math.Ceil(float64(limit) * ratio)))
+		p.set(int(float64(limit) * ratio))
+	}
+	if p.steady >= 16 && p.fixed > p.target/4 {
+		p.set(limit / 2) // to see whether the fixed part is still what it was
 	}
 }
 
@@ -57,16 +56,13 @@ func (p *pace) timedOut(limit int, took, timeout time.Duration) bool {
 	if timeout > 0 {
 		p.target = min(p.target, timeout/2)
 	}
-	p.back = min(p.back, limit/2)
 	p.set(limit / 2)
 	return limit > 1
 }
 
-// searched starts small after a row was stepped over: its neighbours may be like it.
-func (p *pace) searched() {
-	p.back = max(p.back, p.limit)
-	p.limit = 1
-}
+// searched starts small after a row was stepped over: its neighbours may be like it. From there the limit doubles with
+// each batch.
+func (p *pace) searched() { p.limit = 1 }
 
 // foretell is how long a batch of this limit would take, judged by the last ones; 0: there is none to judge by.
 func (p *pace) foretell(limit int) time.Duration {
@@ -77,7 +73,11 @@ func (p *pace) foretell(limit int) time.Duration {
 	return d
 }
 
-func (p *pace) set(limit int) { p.limit = min(p.max, max(1, limit)) }
+func (p *pace) set(limit int) {
+	if limit = min(p.max, max(1, limit)); limit != p.limit {
+		p.limit, p.steady = limit, 0
+	}
+}
 
 func (p *pace) remember(limit int, took time.Duration) {
 	p.recent = append(p.recent, sample{limit, took})

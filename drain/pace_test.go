@@ -85,6 +85,32 @@ func TestPaceIgnoresWhatSaysLittle(t *testing.T) {
 	}
 }
 
+// What looked like a fixed cost is looked at again.
+func TestPaceForgetsANoisyMoment(t *testing.T) {
+	const ms = time.Millisecond
+	p := newPace(1000, policy.DefaultTarget)
+	p.ended(1000, 1000, 600*ms)
+	p.ended(500, 500, 600*ms) // half the rows took as long: fixed, it seems
+	if p.limit != 1000 {
+		t.Fatalf("the limit is %d; want 1000", p.limit)
+	}
+	p.ended(1000, 1000, 300*ms)
+	p.ended(1000, 1000, 500*ms) // no more than 300ms can be fixed
+	if p.limit != 500 {
+		t.Errorf("the limit is %d; want 500", p.limit)
+	}
+
+	p = newPace(1000, policy.DefaultTarget)
+	p.ended(1000, 1000, 600*ms)
+	p.ended(500, 500, 600*ms)
+	for range 40 {
+		p.ended(p.limit, p.limit, time.Duration(p.limit)*400*time.Microsecond)
+	}
+	if p.limit < 200 || p.limit > 320 {
+		t.Errorf("the limit is %d; want about 250, which takes the target", p.limit)
+	}
+}
+
 func TestForetell(t *testing.T) {
 	p := newPace(5000, policy.DefaultTarget)
 	if d := p.foretell(1000); d != 0 {

@@ -94,6 +94,10 @@ func TestArmsEndTogether(t *testing.T) {
 		{"one stuck", func(table *memory.Table, _ []*spy) { table.Refuse(3, pins) }, StopStuck, [2]Stop{StopStuck, StopDrained}, false},
 		{"one locked", func(table *memory.Table, _ []*spy) { table.Lock(103) }, StopLocked, [2]Stop{StopDrained, StopLocked}, false},
 		{"one stuck, one locked", func(table *memory.Table, _ []*spy) { table.Lock(3); table.Refuse(103, pins) }, StopStuck, [2]Stop{StopLocked, StopStuck}, false},
+		{"one locked, one stuck", func(table *memory.Table, _ []*spy) { table.Refuse(3, pins); table.Lock(103) }, StopStuck, [2]Stop{StopStuck, StopLocked}, false},
+		{"no time for the second", func(_ *memory.Table, spies []*spy) {
+			spies[0].cost = func(pruner.Batch, pruner.Result) time.Duration { return policy.DefaultTime }
+		}, StopCeiling, [2]Stop{StopCeiling, StopNotReached}, false},
 		{"the first fails", func(_ *memory.Table, spies []*spy) {
 			spies[0].answer = func(int, pruner.Batch) (pruner.Result, error, bool) { return pruner.Result{}, errors.New("boom"), true }
 		}, StopFailed, [2]Stop{StopFailed, StopNotReached}, true},

@@ -96,6 +96,24 @@ func TestAMigratorThatWaitedInVainIsBusy(t *testing.T) {
 	up(t, migrator(t, db.DSN, inSchema("other")), "1 create_tables", "2 add_retention_index")
 }
 
+// A pooler gives each statement another session, which does not hold the lock.
+func TestALockThatTheSessionDoesNotHoldPointsAtThePooler(t *testing.T) {
+	db := pgtest.New(t)
+	m := migrator(t, db.DSN)
+	turn, err := m.newSession(nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := m.db.Conn(bounded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := turn.SessionUnlock(bounded(t), conn); err == nil || !strings.Contains(err.Error(), "pooler") {
+		t.Errorf("unlock: %v", err)
+	}
+}
+
 func TestAWaitingMigratorEndsWithItsContext(t *testing.T) {
 	db := pgtest.New(t)
 	m := migrator(t, db.DSN)

@@ -53,7 +53,11 @@ func (s *session) SessionLock(ctx context.Context, conn *sql.Conn) error {
 
 // SessionUnlock implements [lock.SessionLocker].
 func (s *session) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
-	return s.locker.SessionUnlock(ctx, conn)
+	if err := s.locker.SessionUnlock(ctx, conn); err != nil {
+		return fmt.Errorf("release the lock of component %s in schema %s: %w; where the session was not lost, a pooler in transaction mode is in between: connect to the server itself",
+			s.component.name, s.schema, err)
+	}
+	return nil
 }
 
 // whyNot tells a lock that somebody else holds from other reasons, by asking who

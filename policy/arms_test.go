@@ -109,11 +109,13 @@ func TestArms(t *testing.T) {
 
 // TestArmsShareNothing: the equalities of one arm are not those of another.
 func TestArmsShareNothing(t *testing.T) {
-	s := policy.Sweep{Name: "s", Age: "at", Window: policy.MustWindow(day), Only: []policy.Match{{Column: "a", Values: policy.Texts("x")}},
-		Guard: policy.Guard{State: &policy.StateGuard{Column: "state", Terminal: policy.Texts("done", "failed")}}}
+	s := policy.Sweep{Name: "s", Age: "at", Window: policy.MustWindow(day), Guard: policy.Guard{State: &policy.StateGuard{Column: "state", Terminal: policy.Texts("done", "failed")}}}
+	for _, column := range []string{"a", "b", "c"} { // three leave room behind them in the slice
+		s.Only = append(s.Only, policy.Match{Column: column, Values: policy.Texts("x")})
+	}
 	arms := s.Arms(policy.Index{Columns: []string{"state", "at"}})
 	for i, want := range []string{"done", "failed"} {
-		if got := arms[i].Equal[1].Value; got != policy.Text(want) {
+		if got := arms[i].Equal[3].Value; got != policy.Text(want) {
 			t.Errorf("arm %d goes by %s", i, got)
 		}
 	}

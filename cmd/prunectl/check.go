@@ -78,5 +78,7 @@ func (s *session) check(f *checkFlags) (int, error) {
 		}
 		s.report.Sweeps = append(s.report.Sweeps, in.entry)
 	}
+	s.report.Vacuum = s.vacuum(ctx)
+	s.warned = s.warned || s.report.Vacuum != nil
 	return code, nil
 }

@@ -161,18 +161,18 @@ func TestBusy(t *testing.T) {
 
 // TestReportNotWritten: rows are gone and nobody can be told: that is a failure, and not the end of the process by a signal.
 func TestReportNotWritten(t *testing.T) {
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Skip("there is no /dev/full here: ", err)
-	}
-	defer func() { _ = full.Close() }()
 	r, closed, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = r.Close()
 	defer func() { _ = closed.Close() }()
-	for name, stdout := range map[string]*os.File{"disk full": full, "reader gone": closed} {
+	sinks := map[string]*os.File{"reader gone": closed}
+	if full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0); err == nil { // where there is one
+		defer func() { _ = full.Close() }()
+		sinks["disk full"] = full
+	}
+	for name, stdout := range sinks {
 		for _, format := range []string{"table", "json"} {
 			db := tables.New(t)
 			addJobs(t, db, 3)

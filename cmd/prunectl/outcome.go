@@ -41,7 +41,5 @@ func (s *session) outcome(code int) string {
 	case code == exitMore:
 		return of("left more due", func(e report.Sweep) bool { return e.Stop != report.Drained && e.Stop != report.Busy })
 	}
-	return of("failed", func(e report.Sweep) bool {
-		return e.Stop == report.Failed || e.Stuck > 0 || e.UnknownCommits > 0
-	})
+	return of("failed", failedEntry)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -68,7 +69,7 @@ func (s *session) plan(f planFlags) (int, error) {
 func (s *session) count(ctx context.Context, f planFlags) {
 	budget := min(s.file.Budget.WithDefaults().Rows, f.rows)
 	all := s.inspect(ctx, postgres.Options{OneSweeper: true})
-	for _, in := range inOrder(all) {
+	for _, in := range slices.Concat(waves(all)...) {
 		if len(in.arms) > 0 {
 			s.planSweep(ctx, in, f.limit, &budget, f.sql)
 		}

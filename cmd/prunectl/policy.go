@@ -72,21 +72,3 @@ func (s selection) choose(f *policyfile.File) ([]policy.Sweep, error) {
 	}
 	return chosen, nil
 }
-
-// inOrder puts a sweep over a table behind those that need its rows as owners: an owner that goes first would make orphans
-// of rows that were due. Otherwise the order stays.
-func inOrder(sweeps []*inspected) []*inspected {
-	var ordered []*inspected
-	left := slices.Clone(sweeps)
-	for len(left) > 0 {
-		next := slices.IndexFunc(left, func(s *inspected) bool {
-			return !slices.ContainsFunc(left, func(o *inspected) bool {
-				return o.Guard.Owner != nil && o.Guard.Owner.Table == s.Table && o.Table != s.Table
-			})
-		})
-		next = max(next, 0) // owners in a ring: the order of the file
-		ordered = append(ordered, left[next])
-		left = slices.Delete(left, next, next+1)
-	}
-	return ordered
-}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -21,10 +22,12 @@ type progress struct {
 	since map[string]time.Time // when a sweep had its first batch
 	last  time.Time            // of the last line or record
 	now   func() time.Time
+
+	before, of int // sweeps that had their turn in earlier waves, and of all
 }
 
-func (s *session) progress() *progress {
-	p := &progress{out: s.out, since: map[string]time.Time{}, now: time.Now}
+func (s *session) progress(sweeps int) *progress {
+	p := &progress{out: s.out, since: map[string]time.Time{}, now: time.Now, of: sweeps}
 	s.out.startLive()
 	return p
 }
@@ -47,6 +50,7 @@ func (p *progress) batch(b drain.Progress) {
 	case p.out.isLive():
 		if now.Sub(p.last) >= redrawEvery {
 			p.last = now
+			b.Number, b.Of = p.before+b.Number, p.of
 			p.out.redraw(liveText(b, now.Sub(p.since[b.Sweep])))
 		}
 	case now.Sub(p.last) >= recordEvery:
@@ -91,7 +95,7 @@ func liveText(b drain.Progress, worked time.Duration) string {
 	}
 	parts = append(parts, fmt.Sprintf("batch %s of %s in %dms", report.Number(b.Total.Batches), report.Number(b.Limit), b.Took.Milliseconds()))
 	if s := worked.Seconds(); s >= 1 {
-		parts = append(parts, report.Number(int(float64(b.Total.Removed)/s))+" rows/s")
+		parts = append(parts, report.Number(int(math.Round(float64(b.Total.Removed)/s)))+" rows/s")
 	}
 	if b.Left < drain.NoCeiling {
 		parts = append(parts, report.Ago(b.Left)+" left")

@@ -104,4 +104,17 @@ func TestOwnersGoLast(t *testing.T) {
 	if r.Sweeps[0].Name != "runs" {
 		t.Error("the report is not in the order of the file")
 	}
+
+	// What is left of them keeps its owners too.
+	addRun(t, db, 2, "completed", 60, 3000)
+	o := invocation{args: []string{"sweep", "-o", "json"}, env: at(db), policy: policyOf(runs, with(eventsSweep, "ceiling: {rows: 2000}"))}.run(t).must(t, exitDone)
+	r = o.document(t)
+	if e, s := sweepOf(t, r, "run_events"), sweepOf(t, r, "runs"); e.Removed != 2000 || s.Removed != 0 || s.Stop != report.NotReached || s.Error == nil {
+		t.Errorf("%+v\n%+v", e, s)
+	}
+	o = invocation{args: []string{"sweep"}, env: at(db), policy: policyOf(runs, eventsSweep)}.run(t).must(t, exitDone)
+	contains(t, o.stdout, "2 sweeps      1,001")
+	if n := db.Int(t, "SELECT count(*) FROM run_events"); n != 0 {
+		t.Errorf("%d events are left", n)
+	}
 }

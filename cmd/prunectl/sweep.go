@@ -73,7 +73,7 @@ func (s *session) sweep(f *sweepFlags) (int, error) {
 // carryOut inspects the sweeps and drains those that may run.
 func (s *session) carryOut(ctx context.Context, f *sweepFlags) {
 	all := s.inspect(ctx, postgres.Options{OneSweeper: true})
-	s.drain(all, s.budget(f), f.failFast)
+	s.drainAll(all, s.budget(f), f.failFast)
 	for _, in := range all {
 		if len(in.arms) > 0 && (in.entry.Orphan > 0 || in.entry.Held != nil && *in.entry.Held > 0) {
 			survey(ctx, in, s.now)
@@ -103,44 +103,6 @@ func (s *session) budget(f *sweepFlags) policy.Budget {
 		b.Rows = min(b.Rows, f.maxRows.v)
 	}
 	return b
-}
-
-// drain runs the sweeps that may run, and fills their entries.
-func (s *session) drain(all []*inspected, budget policy.Budget, failFast bool) {
-	var sweeps []drain.Sweep
-	byName := map[string]*inspected{}
-	for _, in := range inOrder(all) {
-		if len(in.arms) == 0 {
-			continue
-		}
-		byName[in.Name] = in
-		d := drain.Sweep{Name: in.Name, Bounds: drain.Bounds{
-			Limit: in.Batch.Limit, Batches: in.Ceiling.Batches, Rows: in.Ceiling.Rows, Duration: in.Ceiling.Time,
-			Pause: in.Pause, BatchTarget: in.Batch.Target, LockTimeout: in.Timeouts.Lock,
-		}}
-		for _, a := range in.arms {
-			spec := a.Spec()
-			d.Arms = append(d.Arms, drain.Arm{Name: spec.Name, Pruner: a, Cutoff: spec.Window.Cutoff(s.now), CountsHeld: spec.CountsHeld()})
-		}
-		sweeps = append(sweeps, d)
-	}
-	if len(sweeps) == 0 {
-		return
-	}
-	p := s.progress()
-	// The error repeats what is in the reports.
-	reports, err := drain.RunAll(s.interrupt.hard, sweeps, budget, drain.Options{
-		Stop: s.interrupt.soft.Done(), OnStart: p.start, OnBatch: p.batch, OnEnd: p.end, FailFast: failFast,
-	})
-	p.done()
-	if reports == nil {
-		for _, in := range byName {
-			in.fail(context.Background(), err)
-		}
-	}
-	for _, r := range reports {
-		byName[r.Name].fill(r)
-	}
 }
 
 // fill takes over what a drain reports.
@@ -189,8 +151,6 @@ func (s *session) sweepCode(f *sweepFlags) int {
 	var failed, refused, busy, more bool
 	for _, e := range s.report.Sweeps {
 		switch e.Stop {
-		case report.Failed, report.Stuck:
-			failed = true
 		case report.Refused:
 			refused = true
 		case report.Busy:
@@ -201,7 +161,7 @@ func (s *session) sweepCode(f *sweepFlags) int {
 			more = true
 			s.warned = s.warned || e.Error != nil // the whole table
 		}
-		failed = failed || e.Stuck > 0 || e.UnknownCommits > 0
+		failed = failed || failedEntry(e)
 	}
 	switch {
 	case failed:

@@ -62,7 +62,7 @@ func with(sweep, line string) string { return strings.TrimRight(sweep, "\n") + "
 // addJobs adds finished jobs that are past the window.
 func addJobs(t *testing.T, db *pgtest.DB, n int) {
 	t.Helper()
-	db.Exec(t, `INSERT INTO jobs (state, finished_at) SELECT 'done', now() - interval '30 days' + g * interval '1 second' FROM generate_series(1, $1::int) g`, n)
+	db.Exec(t, `INSERT INTO jobs (state, finished_at) SELECT 'done', now() - interval '30 days 12 hours' + g * interval '1 second' FROM generate_series(1, $1::int) g`, n)
 }
 
 // addRun adds a run and its events, one a minute, from days ago on.
@@ -74,7 +74,7 @@ func addRun(t *testing.T, db *pgtest.DB, id int, status string, days, events int
 
 func addEvents(t *testing.T, db *pgtest.DB, id, days, events int) {
 	t.Helper()
-	db.Exec(t, `INSERT INTO run_events SELECT 't1', $1::bigint, g, now() - interval '1 day' * $2::int + g * interval '1 minute' FROM generate_series(1, $3::int) g`, id, days, events)
+	db.Exec(t, `INSERT INTO run_events SELECT 't1', $1::bigint, g, now() - interval '12 hours' - interval '1 day' * $2::int + g * interval '1 minute' FROM generate_series(1, $3::int) g`, id, days, events)
 }
 
 // slowDeletes makes each deleted job take milliseconds.

@@ -32,7 +32,7 @@ var mayImport = []struct {
 	{"policy/policyfile", []string{"policy", "github.com/goccy/go-yaml/...", "github.com/xrash/smetrics"}},
 	{"pruner", []string{"policy"}},
 	{"pruner/memory", []string{"policy", "pruner"}},
-	{"pruner/prunertest", []string{"policy", "pruner"}},
+	{"pruner/prunertest", []string{"policy", "pruner", "pruner/memory"}},
 	{"pruner/postgres/...", []string{"policy", "pruner", "pruner/postgres/...", pgx}},
 	{"drain", []string{"policy", "pruner"}},
 
@@ -55,7 +55,7 @@ var mayImport = []struct {
 	{"cmd/...", []string{
 		"policy/...", "pruner/...", "drain", "eventlog/...", "migrations/...", "connections/...", "bench/...", "internal/...", "cmd/...", pgx,
 		"github.com/urfave/cli/v2", "github.com/olekukonko/tablewriter/...", "github.com/schollz/progressbar/v3", "github.com/xrash/smetrics",
-		"github.com/mattn/go-isatty", "golang.org/x/term", "golang.org/x/text/...",
+		"github.com/mattn/go-isatty", "github.com/mattn/go-runewidth", "golang.org/x/term", "golang.org/x/text/...",
 	}},
 }
 

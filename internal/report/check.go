@@ -43,6 +43,9 @@ func (r *Report) checkTable(w io.Writer) error {
 	} else {
 		lines = append(lines, fmt.Sprintf("%d of %s refused", refused, count(len(r.Sweeps), "sweep")))
 	}
+	if r.Vacuum != nil {
+		lines = append(lines, r.Vacuum.String())
+	}
 	return writeLines(w, append(lines, statements(fixes)...))
 }
 

@@ -221,10 +221,11 @@ func nearest(in, name string) (key, bool) {
 	return slices.MinFunc(found, func(a, b candidate) int { return cmp.Compare(a.edits, b.edits) }).key, true
 }
 
-// distance is the number of edits between two words, without regard to case.
+// distance is the number of edits between two words, without regard to case; of words too unlike to be meant it is any
+// number that says so.
 func distance(a, b string) int {
-	if len(a) > 64 || len(b) > 64 {
-		return 64
+	if apart := max(len(a), len(b)) - min(len(a), len(b)); apart > max(1, len(a)/3) {
+		return apart
 	}
 	return smetrics.WagnerFischer(strings.ToLower(a), strings.ToLower(b), 1, 1, 1)
 }

@@ -68,7 +68,7 @@ var refused = []struct {
 	{"tab behind a colon", "version:\t1\n", []string{"1:9: a tab; write spaces"}},
 	{"control character", "version: 1\x1b\n", []string{"1:11: the control character U+001B; leave it out"}},
 	{"escaped control character", sweep(`index: "a\0b"`), []string{`8:12: jobs.index: "a\x00b" holds a control character; leave it out`}},
-	{"too large", "version: 1\n#" + strings.Repeat("x", 1<<20), []string{"1:1: the file has 1048588 bytes; a policy has at most 1048576"}},
+	{"too large", "version: 1\n#" + strings.Repeat("x", 1<<18), []string{"1:1: the file has 262156 bytes; a policy has at most 262144"}},
 	{"two documents", strings.Join(base, "\n") + "\n---\nversion: 1\n", []string{"8:1: a second document starts here; write one file for each policy"}},
 	{"directive", "%YAML 1.2\n---\nversion: 1\n", []string{"1:1: directives are not part of the language; leave the line out"}},
 	{"a list", "- version: 1\n", []string{"1:1: found a list; write a mapping of version, defaults, budget, sweeps"}},

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	maxSize  = 1 << 20 // of a file, in bytes
+	maxSize  = 1 << 18 // of a file, in bytes: some thousand sweeps
 	maxDepth = 32      // of lists and mappings in each other; the reader recurses, and the language needs 6
 )
 
@@ -47,6 +47,10 @@ func (r *reader) yaml(data []byte) *node {
 	if !ok {
 		return nil
 	}
+	var text lines
+	for _, l := range strings.Split(src, "\n") {
+		text = append(text, []rune(l))
+	}
 	f, err := parse(src)
 	if err != nil {
 		at := place{1, 1}
@@ -58,7 +62,7 @@ func (r *reader) yaml(data []byte) *node {
 		if errors.As(err, &syntax) {
 			message = syntax.GetMessage()
 			if tk := syntax.GetToken(); tk != nil {
-				at = inside(src, tk.Position)
+				at = text.inside(tk.Position)
 			}
 		}
 		r.fail(at, path{}, "not readable as YAML: %s", oneLine(message))
@@ -69,17 +73,17 @@ func (r *reader) yaml(data []byte) *node {
 		switch {
 		case d.Body == nil && d.Start == nil:
 		case d.Body != nil && d.Body.Type() == ast.DirectiveType:
-			r.fail(inside(src, d.Body.GetToken().Position), path{}, "directives are not part of the language; leave the line out")
+			r.fail(text.inside(d.Body.GetToken().Position), path{}, "directives are not part of the language; leave the line out")
 			return nil
 		case root != nil:
 			at := place{1, 1}
 			if d.Start != nil {
-				at = inside(src, d.Start.Position)
+				at = text.inside(d.Start.Position)
 			}
 			r.fail(at, path{}, "a second document starts here; write one file for each policy")
 			return nil
 		case d.Body != nil:
-			root = (&converter{r: r, src: src, lines: strings.Split(src, "\n")}).node(d.Body, path{})
+			root = (&converter{r: r, lines: text}).node(d.Body, path{})
 		}
 	}
 	if root == nil {
@@ -164,14 +168,16 @@ func tooDeep(tokens token.Tokens) *token.Token {
 	return nil
 }
 
+// lines are those of the file.
+type lines [][]rune
+
 // inside is the position, moved into the file where the reader points past its end.
-func inside(src string, p *token.Position) place {
+func (ls lines) inside(p *token.Position) place {
 	if p == nil {
 		return place{1, 1}
 	}
-	lines := strings.Split(src, "\n")
-	line := min(max(p.Line, 1), len(lines))
-	return place{line, min(max(p.Column, 1), utf8.RuneCountInString(lines[line-1])+1)}
+	line := min(max(p.Line, 1), len(ls))
+	return place{line, min(max(p.Column, 1), len(ls[line-1])+1)}
 }
 
 func oneLine(s string) string {
@@ -186,8 +192,7 @@ func oneLine(s string) string {
 // converter turns the reader's tree into nodes and refuses what the language does not have.
 type converter struct {
 	r     *reader
-	src   string
-	lines []string
+	lines lines
 	flow  int // how many brackets are open
 }
 
@@ -207,7 +212,7 @@ func (c *converter) at(n ast.Node) place {
 		return c.at(n.Key)
 	}
 	if tk := n.GetToken(); tk != nil {
-		return inside(c.src, tk.Position)
+		return c.lines.inside(tk.Position)
 	}
 	return place{1, 1}
 }
@@ -270,8 +275,8 @@ func (c *converter) glued(v *ast.MappingValueNode) bool {
 	if quoted := v.Key.GetToken().Type; quoted == token.SingleQuoteType || quoted == token.DoubleQuoteType {
 		return false
 	}
-	at := inside(c.src, v.Start.Position)
-	behind := []rune(c.lines[at.line-1])[at.column-1:]
+	at := c.lines.inside(v.Start.Position)
+	behind := c.lines[at.line-1][at.column-1:]
 	return len(behind) > 1 && behind[0] == ':' && !strings.ContainsRune(" ,[]{}", behind[1])
 }
 

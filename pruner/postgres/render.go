@@ -228,14 +228,12 @@ func (r *renderer) owners() {
 		on = append(on, "r."+ident(k.Owner)+" = k."+name)
 	}
 	outside, held, candidate := r.classes("e")
-	r.cte("keys", "distinct owners of the range, with their rows and addresses")
+	r.cte("keys", "distinct owners of the range, with their rows")
 	r.line("  SELECT %s, count(*) AS n", strings.Join(keys, ", "))
 	r.line("       , %s AS outside, %s AS held, %s AS candidates", countIf(outside), countIf(held), countIf(candidate))
 	if r.look {
 		age := ident(r.sweep.Age)
 		r.line("       , %s AS oldest_held, %s AS oldest", oldestIf(age, held), oldestIf(age, candidate))
-	} else {
-		r.line("       , array_agg(%s)%s AS tids", r.tid(), filter(candidate))
 	}
 	r.from()
 	r.line("   GROUP BY %s LIMIT %d  -- never reached; bounds the planner's estimate", strings.Join(names, ", "), pruner.MaxLimit)
@@ -279,7 +277,21 @@ func (r *renderer) picked() {
 		r.line("  SELECT coalesce(t.tids, '{}') AS tids FROM tally t")
 		return
 	}
-	r.line("  SELECT ARRAY(SELECT unnest(o.tids) FROM owners o WHERE o.got) AS tids  -- guard")
+	// The range is read a second time, which costs a quarter less than addresses gathered by owner: the first reading is of
+	// the index alone.
+	_, _, candidate := r.classes("e")
+	var keys, names []string
+	for i, k := range r.arm.Owner.Key {
+		keys = append(keys, "e."+ident(k.Target))
+		names = append(names, "o.k"+strconv.Itoa(i))
+	}
+	r.line("  SELECT ARRAY(SELECT %s", r.tid())
+	r.from()
+	if candidate != "true" {
+		r.line("     AND %s", candidate)
+	}
+	r.line("     AND (%s) IN (SELECT %s FROM owners o WHERE o.got)  -- guard", strings.Join(keys, ", "), strings.Join(names, ", "))
+	r.line("  ) AS tids")
 }
 
 // mine locks the picked rows that nobody else holds.

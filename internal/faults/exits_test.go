@@ -1,0 +1,3 @@
+package faults
+
+var exits []fault

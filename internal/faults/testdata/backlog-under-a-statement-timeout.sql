@@ -1,0 +1,12 @@
+-- Years of backlog, more than one statement can remove within the timeout.
+create table runs (
+  tenant text not null, id bigint not null, status text not null,
+  started_at timestamptz, finished_at timestamptz, primary key (tenant, id));
+create table run_events (
+  tenant text not null, run_id bigint not null, seq int not null,
+  created_at timestamptz not null, body jsonb,
+  primary key (tenant, run_id, seq));
+create index run_events_age on run_events (created_at, tenant, run_id);
+insert into runs values ('t1', 1, 'completed', now() - interval '400 days', now() - interval '400 days');
+insert into run_events select 't1', 1, g, now() - interval '400 days' + g * interval '1 second', jsonb_build_object('p', repeat('x', 200)) from generate_series(1,300000) g;
+analyze;

@@ -1,0 +1,13 @@
+-- A role that may delete and nothing else.
+create table runs (
+  tenant text not null, id bigint not null, status text not null,
+  started_at timestamptz, finished_at timestamptz, primary key (tenant, id));
+create table run_events (
+  tenant text not null, run_id bigint not null, seq int not null,
+  created_at timestamptz not null, body jsonb,
+  primary key (tenant, run_id, seq));
+create index run_events_age on run_events (created_at, tenant, run_id);
+do $$ begin create role sweeper login; exception when duplicate_object then null; end $$;
+grant delete on run_events to sweeper;
+insert into runs values ('t1', 1, 'completed', now() - interval '90 days', now() - interval '90 days');
+insert into run_events select 't1', 1, g, now() - interval '90 days', null from generate_series(1,3) g;

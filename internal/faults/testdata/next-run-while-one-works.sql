@@ -1,0 +1,8 @@
+-- A trigger makes each deleted row take 20 ms, so that the next run begins before the last one has ended.
+create table jobs (
+  id bigint generated always as identity primary key, queue text not null default 'q',
+  state text not null, created_at timestamptz not null, finished_at timestamptz, payload text);
+create index jobs_age on jobs (finished_at, id);
+insert into jobs (state, created_at, finished_at) select 'done', now() - interval '40 days', now() - interval '39 days' from generate_series(1,500);
+create function slow() returns trigger language plpgsql as $$ begin perform pg_sleep(0.02); return old; end $$;
+create trigger jobs_slow before delete on jobs for each row execute function slow();

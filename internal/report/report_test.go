@@ -1,0 +1,236 @@
+package report_test
+
+import (
+	"encoding/json"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/prunectl/prunectl/internal/report"
+)
+
+const schemaFile = "../../docs/report.schema.json"
+
+func pointer[T any](v T) *T { return &v }
+
+// full is a report in which nothing is left out.
+func full() *report.Report {
+	now := time.Date(2026, 11, 30, 2, 17, 4, 123456000, time.UTC)
+	counts := report.Counts{Examined: 9, Removed: 5, Held: pointer(1), Locked: 1, Moved: 1, Orphan: 1, Stuck: 1, Outside: 1, Undated: pointer(2)}
+	r := report.New(report.Sweeping, "v0.1.0")
+	r.Policy = &report.Policy{File: "prunectl.yaml", SHA256: strings.Repeat("0f", 32)}
+	r.Database = &report.Database{Host: "db1.internal", Port: 5432, Name: "app", Role: "sweeper", Server: "15.18"}
+	r.Now, r.AsOf, r.Elapsed, r.ExitCode, r.Signal = &now, &now, 12.5, 143, "SIGTERM"
+	r.Error = &report.Error{SQLState: pointer("57P01"), Message: "terminating connection due to administrator command"}
+	r.Problems = []report.Problem{{Position: "prunectl.yaml:7:5", Message: "run_log.windw: unknown key"}}
+	r.Vacuum = &report.Vacuum{PID: 4711, What: "idle in transaction", App: "bi", Since: 3 * 3600}
+	s := report.NewSweep("run_events", "public.run_events")
+	s.Counts, s.Stop, s.StopBy, s.Batches, s.Elapsed, s.SlowestBatch, s.UnknownCommits = counts, report.Ceiling, report.ByRows, 3, 1.5, 0.5, 1
+	s.Overdue = pointer(86400.0)
+	s.Error = r.Error
+	s.Arms = []report.Arm{{Arm: "run_events", Window: pointer(int64(7776000)), Cutoff: &now, Index: "run_events_retention", Counts: counts,
+		ArmPlan: &report.ArmPlan{Due: 7, DueIsFloor: true, ThisRun: 5, ReadInVain: 2, OldestDue: &now, OldestHeld: &now, Statements: []string{"SELECT 1"}}}}
+	s.HeldBy = []report.HeldBy{{Reason: "owner", Value: pointer("waiting-for-approval"), Rows: 48120, Owners: pointer(3), Oldest: &now}}
+	s.StuckOn = []report.Block{{Constraint: "pins_job_id_fkey", Table: "public.pins", Rows: 1}}
+	s.Checks = []report.Check{{Check: "index", Result: report.Refuse, Detail: "no index leads with created_at", Fix: pointer("CREATE INDEX CONCURRENTLY ON t (created_at);"), Position: "prunectl.yaml:7:5"}}
+	r.Sweeps = append(r.Sweeps, s)
+	r.Sum()
+	return r
+}
+
+func document(t *testing.T, r *report.Report) map[string]any {
+	t.Helper()
+	var b strings.Builder
+	if err := r.JSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	var doc map[string]any
+	if err := json.Unmarshal([]byte(b.String()), &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+func schema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	s, err := c.Compile(schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestSchemaHolds: the emptiest and the fullest report are what the published schema says.
+func TestSchemaHolds(t *testing.T) {
+	s := schema(t)
+	empty := report.New(report.Checking, "devel")
+	empty.Sweeps = append(empty.Sweeps, report.NewSweep("jobs", "public.jobs"))
+	empty.Sweeps[0].Stop = report.Checked
+	for name, r := range map[string]*report.Report{"nothing": report.New(report.Planning, "devel"), "empty": empty, "full": full()} {
+		if err := s.Validate(any(document(t, r))); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// A schema that takes everything would prove nothing.
+	wrong := document(t, full())
+	delete(wrong["sweeps"].([]any)[0].(map[string]any), "stop")
+	if s.Validate(any(wrong)) == nil {
+		t.Error("a sweep without a stop passes")
+	}
+	wrong = document(t, full())
+	wrong["totals"].(map[string]any)["removed"] = "5"
+	if s.Validate(any(wrong)) == nil {
+		t.Error("a count in quotes passes")
+	}
+	wrong = document(t, full())
+	wrong["now"] = "2026-11-30 02:17:04"
+	if s.Validate(any(wrong)) == nil {
+		t.Error("a time without zone passes")
+	}
+}
+
+// TestSchemaNamesEveryKey: no key is printed that the schema does not describe, and none is described that is never printed.
+func TestSchemaNamesEveryKey(t *testing.T) {
+	data, err := os.ReadFile(schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var root map[string]any
+	if err := json.Unmarshal(data, &root); err != nil {
+		t.Fatal(err)
+	}
+	if root["$id"] != report.Schema {
+		t.Errorf("the schema is of %v, the report of %s", root["$id"], report.Schema)
+	}
+	defs := root["$defs"].(map[string]any)
+	resolve := func(s map[string]any) map[string]any {
+		if ref, ok := s["$ref"].(string); ok {
+			return defs[strings.TrimPrefix(ref, "#/$defs/")].(map[string]any)
+		}
+		return s
+	}
+	var properties func(s map[string]any) map[string]any
+	properties = func(s map[string]any) map[string]any {
+		all := map[string]any{}
+		parts, _ := s["allOf"].([]any)
+		for _, part := range parts {
+			for k, v := range properties(resolve(part.(map[string]any))) {
+				all[k] = v
+			}
+		}
+		own, _ := s["properties"].(map[string]any)
+		for k, v := range own {
+			all[k] = v
+		}
+		return all
+	}
+	var compare func(at string, described map[string]any, printed any)
+	compare = func(at string, described map[string]any, printed any) {
+		described = resolve(described)
+		switch v := printed.(type) {
+		case map[string]any:
+			props := properties(described)
+			for k, inner := range v {
+				d, ok := props[k].(map[string]any)
+				if !ok {
+					t.Errorf("%s.%s is printed and not described", at, k)
+					continue
+				}
+				compare(at+"."+k, d, inner)
+			}
+			for k := range props {
+				if _, ok := v[k]; !ok {
+					t.Errorf("%s.%s is described and not printed", at, k)
+				}
+			}
+		case []any:
+			if len(v) == 0 {
+				t.Errorf("%s is empty, so nothing of it is compared", at)
+			}
+			items, _ := described["items"].(map[string]any)
+			for _, inner := range v {
+				if _, ok := inner.(map[string]any); ok {
+					compare(at+"[]", items, inner)
+				}
+			}
+		}
+	}
+	compare("report", root, any(document(t, full())))
+
+	stops := properties(defs["sweep"].(map[string]any))["stop"].(map[string]any)["enum"].([]any)
+	var want []any
+	for _, s := range report.Stops() {
+		want = append(want, string(s))
+	}
+	if !reflect.DeepEqual(stops, want) {
+		t.Errorf("stop is one of %v in the schema, and of %v in the program", stops, want)
+	}
+}
+
+// TestLines: what is hard to bring about on a server is worded here.
+func TestLines(t *testing.T) {
+	var b strings.Builder
+	if err := full().Table(&b); err != nil {
+		t.Fatal(err)
+	}
+	want := `SWEEP       REMOVED  CHILDREN  HELD  STUCK  BATCHES  TIME  STOP
+run_events        5         0     1      1        3  1.5s  ceiling: rows
+run_events: 48,120 held by 3 owners in state waiting-for-approval, the oldest from 2026-11-30
+run_events: 1 kept as orphans: their owner does not exist
+run_events: 2 kept as undated: the age is null or too old to be an age
+run_events: 1 locked and 1 moved by other sessions; the next run takes them
+run_events: 1 stuck on pins_job_id_fkey from public.pins
+run_events: the outcome of 1 commit is unknown: its rows are gone or still there, and are not counted as removed
+prunectl.yaml:7:5: run_events: refused: no index leads with created_at; CREATE INDEX CONCURRENTLY ON t (created_at);
+run_events: ceiling: rows: terminating connection due to administrator command (SQLSTATE 57P01)
+rows are gone, disk space is not: vacuum reuses it; vacuum is held back 3h by pid 4711 (idle in transaction, app "bi")
+`
+	if b.String() != want {
+		t.Errorf("got:\n%swant:\n%s", b.String(), want)
+	}
+}
+
+func TestNotCountedIsNotZero(t *testing.T) {
+	a, b := report.Counts{Removed: 1}, report.Counts{Removed: 2, Held: pointer(3)}
+	a.Add(report.Counts{})
+	if a.Held != nil {
+		t.Error("a sum of what was not counted is a count")
+	}
+	a.Add(b)
+	if a.Removed != 3 || a.Held == nil || *a.Held != 3 {
+		t.Errorf("%+v", a)
+	}
+	b.Add(report.Counts{Held: pointer(4)})
+	if *b.Held != 7 || *a.Held != 3 {
+		t.Errorf("%d and %d: an addition changed what it was given", *b.Held, *a.Held)
+	}
+}
+
+func TestTimesInWords(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0.0s", 400 * time.Millisecond: "0.4s", 41800 * time.Millisecond: "41.8s", 59940 * time.Millisecond: "59.9s",
+		59960 * time.Millisecond: "1m00s", 151 * time.Second: "2m31s", 3599600 * time.Millisecond: "1h00m", 62 * time.Minute: "1h02m",
+	} {
+		if got := report.Took(d); got != want {
+			t.Errorf("Took(%v) = %s, want %s", d, got, want)
+		}
+	}
+	const day = 24 * time.Hour
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0s", 12 * time.Second: "12s", 5 * time.Minute: "5min", 2 * time.Hour: "2h", day: "1d", 26 * time.Hour: "1d 2h",
+		7*day + 20*time.Hour: "7d 20h", 91*day + 5*time.Hour: "91d",
+	} {
+		if got := report.Ago(d); got != want {
+			t.Errorf("Ago(%v) = %s, want %s", d, got, want)
+		}
+	}
+	if got := report.Number(1234567); got != "1,234,567" {
+		t.Error(got)
+	}
+}

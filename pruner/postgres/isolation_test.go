@@ -1,0 +1,337 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prunectl/prunectl/internal/pgserver"
+	"github.com/prunectl/prunectl/internal/pgtest"
+	"github.com/prunectl/prunectl/policy"
+	"github.com/prunectl/prunectl/pruner"
+)
+
+// isolationUpdate names the environment variable that, set to 1, writes the expected outputs anew. They are to be read
+// before they are kept; what each order must give stands beside it here and is checked in either case.
+const isolationUpdate = "PRUNECTL_UPDATE_ISOLATION"
+
+// isolation is a spec for PostgreSQL's isolationtester, generated from the statements that the engine renders.
+type isolation struct {
+	name      string
+	golden    string // of another spec that must give the same output; "": its own
+	tables    string // made once, since a statement holds its table's number
+	rows      string // the population, anew for each order
+	sweep     policy.Sweep
+	gate      bool
+	returning bool // counted by RETURNING
+	group     bool // the rows of one age, at hour 1
+	limit     int  // 0: 50
+	edit      func(shape, string) string
+	defaults  string // the isolation level that sweeping sessions have by default
+	steps     []step // of the other sessions
+	orders    []order
+}
+
+// step is one of the other sessions' statements.
+type step struct{ session, name, sql string }
+
+// order is one permutation: which step follows which, what each batch must count, and what must be left.
+type order struct {
+	steps string
+	why   string
+	want  []pruner.Result
+	left  string
+	fails string // the error that must come up; "": none may
+}
+
+// count is what a batch must count.
+func count(examined, removed, held, locked, moved, orphan int) pruner.Result {
+	return pruner.Result{Examined: examined, Removed: removed, Held: held, Locked: locked, Moved: moved, Orphan: orphan}
+}
+
+// The sweeping steps. One that ends in a bare word is a whole batch as it is sent, from BEGIN to COMMIT; the others are
+// its parts, so that another session can act in between.
+var sweeping = map[string]struct {
+	session string
+	mode    pruner.Mode
+	lock    time.Duration // lock timeout; 0: longer than any order
+}{
+	"sweep":  {session: "s"},
+	"sweep2": {session: "s2"},
+	"skip":   {session: "s", mode: pruner.SkipLocked},
+	"hasty":  {session: "s", lock: 50 * time.Millisecond},
+	"sb":     {session: "s"}, "batch": {session: "s"}, "sq": {session: "s"}, "sc": {session: "s"}, "sr": {session: "s"},
+	"b2": {session: "s2"}, "batch2": {session: "s2"}, "c2": {session: "s2"},
+}
+
+const isolationBegin = "BEGIN ISOLATION LEVEL READ COMMITTED; SET CONSTRAINTS ALL IMMEDIATE;"
+
+// sweepingSQL is the text of a sweeping step, and the parts of it that are the engine's.
+func (s isolation) sweepingSQL(a *Arm, name string) (sql string, ours map[string]string) {
+	st := sweeping[name]
+	sh := shape{mode: st.mode, group: s.group}
+	limit := s.limit
+	if limit == 0 {
+		limit = 50
+	}
+	lock := st.lock
+	if lock == 0 {
+		lock = 2 * time.Minute
+	}
+	values := map[string]string{
+		argCutoff: hour(100), argAfter: timestamptz(a.sweep.Since.UnixMicro()), argLimit: fmt.Sprint(limit), argPassed: "{}",
+		argStatementTimeout: millis(5 * time.Minute), argLockTimeout: millis(lock),
+	}
+	if s.group {
+		values[argAfter] = hour(1)
+	}
+	// The spec language ends a block at a brace, so those of the statement's literals are spelled by number.
+	braces := strings.NewReplacer("'{}'", `U&'\007B\007D'`)
+	text := func(st statement) string { return braces.Replace(strings.TrimSpace(st.inline(values))) }
+	settings, batch, after := text(a.settingsSQL()), text(a.statement(sh)), text(a.afterSQL(sh))
+	ours = map[string]string{"settings": settings, "batch " + sh.mode.String(): batch, "after": after}
+	// The counter goes on through a session's transactions, so only the difference of two readings says anything.
+	begin := isolationBegin + "\nSELECT count(set_config('isolation.before', s.deleted::text, true)) AS settings FROM (" + settings + "\n) AS s(statement_timeout, lock_timeout, sync, deleted);"
+	whole := batch + ";\nSELECT a.deleted - current_setting('isolation.before')::bigint AS deleted, a.still_there FROM (" + after + "\n) AS a(deleted, xid, still_there);"
+	switch name {
+	case "sb", "b2":
+		return begin, ours
+	case "batch", "batch2":
+		return whole, ours
+	case "sq":
+		return "SELECT 1 AS snapshot;", nil
+	case "sc", "c2":
+		return "COMMIT;", nil
+	case "sr":
+		return "ROLLBACK;", nil
+	}
+	return begin + "\n" + whole + "\nCOMMIT;", ours
+}
+
+// hour is an age, n hours after the start of 2020.
+func hour(n int) string {
+	return timestamptz(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(n) * time.Hour).UnixMicro())
+}
+
+// spec writes the spec. names are the engine's texts in it, by a short name for each.
+func (s isolation) spec(a *Arm) (text string, names map[string]string) {
+	names = map[string]string{}
+	var used []string
+	for _, o := range s.orders {
+		for _, n := range strings.Fields(o.steps) {
+			if !slices.Contains(used, n) {
+				used = append(used, n)
+			}
+		}
+	}
+	all := slices.Clone(s.steps)
+	for n, st := range sweeping {
+		if slices.ContainsFunc(all, func(have step) bool { return have.name == n }) {
+			continue // a counter-example brings its own
+		}
+		sql, ours := s.sweepingSQL(a, n)
+		all = append(all, step{st.session, n, sql})
+		for name, text := range ours {
+			names[name] = text
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "setup { %s }\n", s.rows)
+	for _, session := range []string{"u", "s", "s2", "h", "l"} {
+		var steps []string
+		for _, st := range all {
+			if st.session == session && slices.Contains(used, st.name) {
+				steps = append(steps, fmt.Sprintf("step %s { %s }\n", st.name, st.sql))
+			}
+		}
+		if len(steps) == 0 {
+			continue
+		}
+		slices.Sort(steps)
+		fmt.Fprintf(&b, "session %s\n", session)
+		if strings.HasPrefix(session, "s") && s.defaults != "" {
+			fmt.Fprintf(&b, "setup { SET default_transaction_isolation = '%s'; }\n", s.defaults)
+		}
+		b.WriteString(strings.Join(steps, ""))
+	}
+	for _, o := range s.orders {
+		fmt.Fprintf(&b, "permutation %s\n", o.steps)
+	}
+	return b.String(), names
+}
+
+// run runs the spec and returns the output of each order. The engine's texts are named in it and not repeated: they have
+// golden copies of their own, and hold the number of a table.
+func (s isolation) run(t *testing.T) []string {
+	t.Helper()
+	tester, err := pgserver.FindProgram("isolationtester")
+	if err != nil {
+		how := "no isolationtester: Debian's postgresql-client-NN brings it, as do other packages with the files for building extensions; or set " + pgserver.EnvBinDir
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("%s: %v", how, err)
+		}
+		t.Skipf("%s: %v", how, err)
+	}
+	db := pgtest.New(t)
+	db.Exec(t, s.tables)
+	arms, err := Open(t.Context(), Conn(db.Conn(t)), s.sweep, Options{OneSweeper: s.gate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := arms[0]
+	a.edit = s.edit
+	if s.returning {
+		table := *a.table
+		table.statistics = false
+		a.table = &table
+	}
+	text, names := s.spec(a)
+	file := filepath.Join(t.TempDir(), s.name+".spec")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = in.Close() }()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, tester, db.DSN)
+	cmd.Stdin = in
+	cmd.Env = append(os.Environ(), "PGISOLATIONTIMEOUT=60")
+	out, err := cmd.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			err = fmt.Errorf("%w: %s", err, exit.Stderr)
+		}
+		t.Fatalf("isolationtester: %v\n%s\n%s", err, out, text)
+	}
+	got := string(out)
+	var longest []string // a text may be within another
+	for name := range names {
+		longest = append(longest, name)
+	}
+	slices.SortFunc(longest, func(x, y string) int { return len(names[y]) - len(names[x]) })
+	for _, name := range longest {
+		got = strings.ReplaceAll(got, names[name], "<"+name+">")
+	}
+	parts := strings.Split(got, "\nstarting permutation: ")
+	if len(parts) != len(s.orders)+1 {
+		t.Fatalf("%d orders gave %d outputs:\n%s", len(s.orders), len(parts)-1, got)
+	}
+	return parts[1:]
+}
+
+// check holds the output of one order against what it must give.
+func (s isolation) check(o order, out string) error {
+	counts, left, err := s.read(out)
+	switch {
+	case err != nil:
+		return err
+	case o.fails == "" && strings.Contains(out, "ERROR:"):
+		return errors.New("an error came up")
+	case !strings.Contains(out, o.fails):
+		return fmt.Errorf("no error %q came up", o.fails)
+	case left != o.left:
+		return fmt.Errorf("%q is left, not %q", left, o.left)
+	case len(counts) != len(o.want):
+		return fmt.Errorf("%d batches answered, not %d", len(counts), len(o.want))
+	}
+	for i, want := range o.want {
+		got := counts[i]
+		got.Blocked, got.Next, got.End, got.Busy = nil, pruner.Cursor{}, false, false
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			return fmt.Errorf("batch %d counted %+v, not %+v", i+1, got, want)
+		}
+	}
+	return nil
+}
+
+// read takes the answers of the batches out of an output and has the engine count them.
+func (s isolation) read(out string) (counts []pruner.Result, left string, err error) {
+	a := &Arm{target: target{table: &table{}}}
+	var answers []answer
+	var mode pruner.Mode
+	lines := strings.Split(out, "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, "step ") {
+			mode = pruner.Remove
+			if strings.HasPrefix(line, "step skip:") {
+				mode = pruner.SkipLocked
+			}
+		}
+		head := fields(line)
+		if len(head) == 0 || i+2 >= len(lines) || !strings.HasPrefix(lines[i+1], "--") && !strings.HasPrefix(lines[i+1], "-+") {
+			continue
+		}
+		row := fields(lines[i+2])
+		switch head[0].text {
+		case "examined":
+			answers = []answer{{{}, {}, {}, {text: "0"}}, row}
+		case "deleted":
+			if len(answers) != 2 {
+				return nil, "", errors.New("an answer without its batch")
+			}
+			res, _, _, err := a.count(append(answers, answer{row[0], {}, row[1]}), shape{mode: mode, group: s.group})
+			if err != nil {
+				return nil, "", err
+			}
+			counts = append(counts, res)
+			answers = nil
+		case "left":
+			left = row[0].text
+		}
+	}
+	return counts, left, nil
+}
+
+// fields cuts a line of a result into its columns.
+func fields(line string) answer {
+	var a answer
+	for f := range strings.SplitSeq(line, "|") {
+		f = strings.TrimSpace(f)
+		a = append(a, field{text: f, null: f == ""})
+	}
+	return a
+}
+
+// test runs the spec, checks every order and compares the whole with the expected output.
+func (s isolation) test(t *testing.T) {
+	outs := s.run(t)
+	for i, o := range s.orders {
+		if err := s.check(o, outs[i]); err != nil {
+			t.Errorf("%s (%s): %v\n%s", o.steps, o.why, err, outs[i])
+		}
+	}
+	name := s.golden
+	if name == "" {
+		name = s.name
+	}
+	golden := filepath.Join("testdata", "isolation", "expected", name+".out")
+	got := "starting permutation: " + strings.Join(outs, "\nstarting permutation: ")
+	if os.Getenv(isolationUpdate) == "1" && s.golden == "" {
+		if t.Failed() {
+			t.Fatal("not written: it is not what it must be")
+		}
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("another output than %s:\n%s", golden, got)
+	}
+}

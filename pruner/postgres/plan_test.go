@@ -1,0 +1,336 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/prunectl/prunectl/pruner"
+)
+
+// node is one node of a plan, as EXPLAIN (FORMAT JSON) writes it in every version.
+type node struct {
+	Type     string `json:"Node Type"`
+	Relation string `json:"Relation Name"`
+	Alias    string `json:"Alias"`
+	Index    string `json:"Index Name"`
+	Cond     string `json:"Index Cond"`
+	TIDCond  string `json:"TID Cond"`
+	Filter   string `json:"Filter"`
+	Subplan  string `json:"Subplan Name"`
+	Strategy string `json:"Strategy"`
+	CTE      string `json:"CTE Name"`
+	Hit      int    `json:"Shared Hit Blocks"`
+	Read     int    `json:"Shared Read Blocks"`
+	Records  int    `json:"WAL Records"`
+	WAL      int    `json:"WAL Bytes"`
+	FPI      int    `json:"WAL FPI"`
+	Loops    int    `json:"Actual Loops"`
+	Plans    []node `json:"Plans"`
+}
+
+// explained is one element of EXPLAIN (FORMAT JSON).
+type explained struct {
+	Plan node            `json:"Plan"`
+	JIT  json.RawMessage `json:"JIT"`
+}
+
+// each calls f for every node, with the nodes above it.
+func (n *node) each(f func(n *node, above []*node)) { n.walk(nil, f) }
+
+func (n *node) walk(above []*node, f func(*node, []*node)) {
+	f(n, above)
+	above = append(slices.Clone(above), n)
+	for i := range n.Plans {
+		n.Plans[i].walk(above, f)
+	}
+}
+
+// form is the plan without what depends on the data: which nodes, in which order, on what.
+func (n *node) form() string {
+	var b strings.Builder
+	n.each(func(n *node, above []*node) {
+		fmt.Fprintf(&b, "%s%s", strings.Repeat("  ", len(above)), n.Type)
+		for _, s := range []string{n.Strategy, n.Subplan, n.Relation, n.Alias, n.Index, n.CTE} {
+			if s != "" && !strings.HasPrefix(s, "InitPlan") { // numbered and named differently in 17 and later
+				b.WriteString(" " + s)
+			}
+		}
+		b.WriteString("\n")
+	})
+	return b.String()
+}
+
+// planner explains the statements of one arm under the settings of its batches, in a transaction that is never committed.
+type planner struct {
+	conn *pgx.Conn
+	arm  *Arm
+}
+
+func (p planner) begin(t testing.TB) {
+	t.Helper()
+	mustExec(t, p.conn, "BEGIN ISOLATION LEVEL READ COMMITTED")
+	st := p.arm.settingsSQL()
+	mustExec(t, p.conn, st.inline(map[string]string{argStatementTimeout: "30000", argLockTimeout: "500"}))
+}
+
+func (p planner) end(t testing.TB) {
+	t.Helper()
+	mustExec(t, p.conn, "ROLLBACK; DEALLOCATE ALL")
+}
+
+// prepare makes a prepared statement of st: only such a one has a generic plan.
+func (p planner) prepare(ctx context.Context, name string, st statement) error {
+	return p.conn.PgConn().Exec(ctx, "PREPARE "+name+" AS "+st.sql).Close()
+}
+
+// explain plans a prepared statement with these values.
+func (p planner) explain(ctx context.Context, options, name string, st statement, values map[string]string, generic bool) (explained, error) {
+	mode := map[bool]string{false: "force_custom_plan", true: "force_generic_plan"}[generic]
+	if _, err := p.conn.PgConn().Exec(ctx, "SET LOCAL plan_cache_mode = "+mode).ReadAll(); err != nil {
+		return explained{}, err
+	}
+	var args []string
+	for _, a := range st.args {
+		args = append(args, literal(values[a]))
+	}
+	call := name
+	if len(args) > 0 {
+		call += "(" + strings.Join(args, ", ") + ")"
+	}
+	rs, err := p.conn.PgConn().Exec(ctx, "EXPLAIN ("+options+") EXECUTE "+call).ReadAll()
+	if err != nil {
+		return explained{}, err
+	}
+	var es []explained
+	if err := json.Unmarshal(rs[0].Rows[0][0], &es); err != nil {
+		return explained{}, err
+	}
+	return es[0], nil
+}
+
+// planFaults lists what a plan of a batch does that it must not, or does not do that it must.
+func planFaults(a *Arm, s shape, e explained) (faults []string) {
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	if e.JIT != nil {
+		fault("the plan is compiled")
+	}
+	count := map[string]int{}
+	e.Plan.each(func(n *node, above []*node) {
+		under := func(typ string) bool {
+			return slices.ContainsFunc(above, func(m *node) bool { return m.Type == typ })
+		}
+		switch {
+		case n.Relation == "":
+		case n.Type == "ModifyTable":
+			count["delete"]++
+		case removing(n):
+			if n.Type != "Tid Scan" || n.TIDCond == "" {
+				fault("rows to be removed are found by %s with TID Cond %q", n.Type, n.TIDCond)
+			}
+			if n.Cond != "" {
+				fault("rows to be removed are found by the condition %q", n.Cond)
+			}
+			count["by address"]++
+		case n.Relation == a.table.name.Table:
+			count["range"]++
+			if n.Type != "Index Scan" && n.Type != "Index Only Scan" {
+				fault("the range of %s is read by %s", n.Relation, n.Type)
+			}
+			if n.Index != a.index.name {
+				fault("the range is read through the index %q; want %s", n.Index, a.index.name)
+			}
+			for _, want := range rangeConds(a, s) {
+				if !want.MatchString(n.Cond) {
+					fault("the index condition %q has no %s", n.Cond, want)
+				}
+			}
+		case a.owner != nil && n.Relation == a.owner.name.Table:
+			count["owner"]++
+			if n.Type != "Index Scan" && n.Type != "Index Only Scan" {
+				fault("owners are read by %s", n.Type)
+			}
+			for _, k := range a.arm.Owner.Key {
+				if !regexp.MustCompile(`\(?` + regexp.QuoteMeta(plainIdent(k.Owner)) + ` = `).MatchString(n.Cond) {
+					fault("the index condition %q on owners has no %s", n.Cond, k.Owner)
+				}
+			}
+			if under("LockRows") {
+				count["locked owner"]++
+			}
+		default:
+			fault("the plan reads %s", n.Relation)
+		}
+		switch n.Type {
+		case "Seq Scan", "Bitmap Heap Scan", "Gather", "Gather Merge":
+			fault("there is a %s on %q", n.Type, n.Relation)
+		case "Sort", "Incremental Sort":
+			n.each(func(m *node, _ []*node) {
+				if m.Relation != "" && !removing(m) {
+					fault("%s is sorted", m.Relation)
+				}
+			})
+		}
+	})
+	want := map[string]int{"range": 2}
+	if s.group {
+		want["range"] = 1
+	}
+	if s.mode == pruner.Remove || s.mode == pruner.SkipLocked {
+		want["delete"], want["by address"] = 1, 1
+	}
+	if s.mode == pruner.SkipLocked {
+		want["by address"] = 2
+	}
+	if a.owner != nil {
+		want["owner"], want["locked owner"] = 2, 1
+		if a.arm.Owner.Final {
+			want["locked owner"] = 0
+		}
+	}
+	for _, what := range []string{"range", "delete", "by address", "owner", "locked owner"} {
+		if count[what] != want[what] {
+			fault("%d nodes for %q; want %d", count[what], what, want[what])
+		}
+	}
+	return faults
+}
+
+// plainIdent is a name as EXPLAIN writes it.
+func plainIdent(name string) string {
+	if regexp.MustCompile(`^[a-z_][a-z0-9_]*$`).MatchString(name) && name != "order" {
+		return name
+	}
+	return ident(name)
+}
+
+// rangeConds are the conditions that an index scan of the range must have.
+func rangeConds(a *Arm, s shape) (conds []*regexp.Regexp) {
+	add := func(column, op string) {
+		conds = append(conds, regexp.MustCompile(`[( ]`+regexp.QuoteMeta(plainIdent(column))+`\)? `+op+` `))
+	}
+	if s.group {
+		add(a.sweep.Age, "=")
+	} else {
+		add(a.sweep.Age, "<")
+		add(a.sweep.Age, ">=")
+	}
+	if s.next && len(a.ties.columns) == 1 {
+		add(a.ties.columns[0].name, map[bool]string{false: ">", true: "<"}[a.ties.desc])
+	} else if s.next {
+		conds = append(conds, regexp.MustCompile(`ROW\(`+regexp.QuoteMeta(plainIdent(a.ties.columns[0].name))))
+	}
+	for _, e := range a.arm.Equal {
+		if slices.Contains(a.index.columns, e.Column) {
+			add(e.Column, "=")
+		}
+	}
+	return conds
+}
+
+// specimenRows fills the tables of specimenSchema: n events and jobs, ages of 90 days up to now, 2 % of the owners alive,
+// in no order of the heap, so that nothing but the statement gives an order.
+func specimenRows(n int) string {
+	return fmt.Sprintf(`
+INSERT INTO runs SELECT 'tenant-' || g %% 20, 'run-' || g, CASE WHEN g %% 50 = 0 THEN 'running' WHEN g %% 3 = 0 THEN 'failed' ELSE 'completed' END, repeat('n', 50)
+  FROM generate_series(0, %[1]d / 20) g;
+INSERT INTO run_events SELECT 'tenant-' || g / 20 %% 20, 'run-' || g / 20, g %% 20, CASE WHEN g %% 7 = 0 THEN 'keep' ELSE 'step' END, now() - interval '90 days' + g * (interval '90 days' / %[1]d), repeat('n', 50)
+  FROM generate_series(0, %[1]d - 1) g ORDER BY md5(g::text);
+INSERT INTO jobs SELECT g, (enum_range(NULL::job_state))[1 + g %% 5], 'q' || g %% 3, CASE WHEN g %% 5 > 1 THEN now() - interval '90 days' + g * (interval '90 days' / %[1]d) END, repeat('n', 50)
+  FROM generate_series(0, %[1]d - 1) g ORDER BY md5(g::text);
+INSERT INTO notes SELECT g, (ARRAY['a', 'b', NULL])[1 + g %% 3], now() - interval '90 days' + g * (interval '90 days' / %[1]d), repeat('n', 50) FROM generate_series(0, %[1]d - 1) g ORDER BY md5(g::text);
+INSERT INTO watched SELECT g, (ARRAY['completed', 'failed', 'open'])[1 + g %% 3], now() - interval '90 days' + g * (interval '90 days' / %[1]d), repeat('n', 50) FROM generate_series(0, %[1]d - 1) g ORDER BY md5(g::text);
+INSERT INTO "Audit-Log"."Run ""Events""" SELECT g, CASE WHEN g %% 3 > 0 THEN 'It''s done' ELSE 'Open' END::"Audit-Log"."Status", now() - interval '90 days' + g * (interval '90 days' / %[1]d) FROM generate_series(0, %[1]d - 1) g ORDER BY md5(g::text);
+`, n)
+}
+
+// planValues are values for every parameter of a batch's statements, at this limit.
+func planValues(a *Arm, limit int) map[string]string {
+	v := map[string]string{
+		argCutoff: timestamptz(a.arm.Window.Cutoff(time.Now()).Time().UnixMicro()), argAfter: timestamptz(a.sweep.Since.UnixMicro()), argLimit: strconv.Itoa(limit), argPassed: "{}",
+	}
+	for i, c := range a.ties.columns {
+		v[argTie+strconv.Itoa(i)] = "1"
+		if c.typname == "text" {
+			v[argTie+strconv.Itoa(i)] = "tenant-1"
+		}
+	}
+	return v
+}
+
+// TestPlans holds that every statement of a batch has one plan and the right one: whatever the limit, custom and generic,
+// on small and large tables, analysed and not.
+func TestPlans(t *testing.T) {
+	forms := map[string]map[string][]string{} // by statement, by plan: where
+	for _, n := range []int{0, 300, 100_000} {
+		db := specimenDB.New(t)
+		conn := db.Conn(t)
+		if n > 0 {
+			mustExec(t, conn, specimenRows(n))
+		}
+		for _, stats := range []string{"never analysed", "analysed", "vacuumed"} {
+			switch stats {
+			case "analysed":
+				mustExec(t, conn, "ANALYZE")
+			case "vacuumed":
+				mustExec(t, conn, "VACUUM")
+			}
+			for _, sp := range specimens() {
+				arm := sp.open(t, Conn(conn))
+				p := planner{conn, arm}
+				p.begin(t)
+				for name, s := range shapesOf(arm) {
+					st := arm.render(s)
+					if err := p.prepare(t.Context(), name, st); err != nil {
+						t.Fatal(err)
+					}
+					look := func(where string, limit int, generic bool) {
+						e, err := p.explain(t.Context(), "FORMAT JSON", name, st, planValues(arm, limit), generic)
+						if err != nil {
+							t.Fatal(err)
+						}
+						where = fmt.Sprintf("%d rows, %s, %s", n, stats, where)
+						for _, f := range planFaults(arm, s, e) {
+							t.Errorf("%s %s, %s: %s", sp.name, name, where, f)
+						}
+						key := sp.name + " " + name
+						if forms[key] == nil {
+							forms[key] = map[string][]string{}
+						}
+						forms[key][e.Plan.form()] = append(forms[key][e.Plan.form()], where)
+					}
+					look("generic", 5000, true)
+					limits := []int{5000}
+					if s.mode == pruner.Remove {
+						limits = []int{1, 100, 5000, 20000}
+					}
+					for _, limit := range limits {
+						look(fmt.Sprintf("custom at %d", limit), limit, false)
+					}
+				}
+				p.end(t)
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(forms)) {
+		if len(forms[key]) > 1 {
+			var b strings.Builder
+			for form, where := range forms[key] {
+				fmt.Fprintf(&b, "\n%d times, as with %s:\n%s", len(where), where[0], form)
+			}
+			t.Errorf("%s has %d plans:%s", key, len(forms[key]), b.String())
+		}
+	}
+}
+
+// removing reports whether the node looks for the rows to be removed: alias d, or d_1 where the statement has two.
+func removing(n *node) bool { return n.Alias == "d" || strings.HasPrefix(n.Alias, "d_") }

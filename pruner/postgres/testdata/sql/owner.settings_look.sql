@@ -1,0 +1,11 @@
+SELECT set_config('lock_timeout', (coalesce(least(nullif((extract(epoch FROM current_setting('lock_timeout')::interval) * 1000)::bigint, 0), 500), 500))::text, true)
+     , set_config('statement_timeout', (coalesce(least(nullif((extract(epoch FROM current_setting('statement_timeout')::interval) * 1000)::bigint, 0), 30000), 30000))::text, true)
+     , set_config('row_security', 'off', true)  -- an error instead of rows that are silently not seen
+     , set_config('jit', 'off', true)
+     , set_config('plan_cache_mode', 'force_generic_plan', true)
+     , set_config('work_mem', '16MB', true)
+     , set_config('enable_seqscan', 'off', true)
+     , set_config('enable_bitmapscan', 'off', true)
+     , set_config('enable_nestloop', 'off', true)
+     , set_config('enable_mergejoin', 'off', true)
+     , set_config('max_parallel_workers_per_gather', '0', true)

@@ -1,0 +1,50 @@
+WITH gate AS MATERIALIZED (  -- one sweeper at a time; the loser reads nothing
+  SELECT pg_try_advisory_xact_lock(-5893706816812825755) AS ok
+), seen AS MATERIALIZED (  -- the next rows of one age
+  SELECT e.ctid AS tid, e."created_at", e."tenant_id", e."run_id", e."sequence" FROM ONLY "public"."run_events" e
+   WHERE e."created_at" = $1::timestamptz  -- the group
+     AND (SELECT g.ok FROM gate g)
+     AND (e."tenant_id", e."run_id", e."sequence") > ($2::text::pg_catalog.text, $3::text::pg_catalog.text, $4::text::pg_catalog.int4)  -- after the batch before
+   ORDER BY e."created_at", e."tenant_id", e."run_id", e."sequence"
+   LIMIT $5::int
+), keys AS MATERIALIZED (  -- distinct owners of the range, with their rows and addresses
+  SELECT e."tenant_id" AS k0, e."run_id" AS k1, count(*) AS n
+       , 0 AS outside, 0 AS held, count(*) AS candidates
+       , array_agg(e.tid) AS tids
+    FROM seen e
+   WHERE true
+   GROUP BY e."tenant_id", e."run_id" LIMIT 100000  -- never reached; bounds the planner's estimate
+), owners AS MATERIALIZED (  -- got: terminal and locked against a reopening. ok: the state where not got
+  SELECT k.*, l.got, s.ok FROM keys k
+    LEFT JOIN LATERAL (SELECT true AS got FROM ONLY "public"."runs" r
+                        WHERE r."tenant_id" = k.k0 AND r."id" = k.k1
+                          AND r."status" IN ('completed'::pg_catalog.text, 'failed'::pg_catalog.text, 'cancelled'::pg_catalog.text)  -- guard
+                          AND k.candidates > 0 FOR SHARE SKIP LOCKED) l ON true
+    LEFT JOIN LATERAL (SELECT coalesce(r."status" IN ('completed'::pg_catalog.text, 'failed'::pg_catalog.text, 'cancelled'::pg_catalog.text), false) AS ok FROM ONLY "public"."runs" r
+                        WHERE l.got IS NULL AND r."tenant_id" = k.k0 AND r."id" = k.k1 OFFSET 0) s ON true
+), tally AS MATERIALIZED (  -- counts of one snapshot
+  SELECT coalesce(sum(o.n), 0)::bigint AS examined
+       , coalesce(sum(o.outside), 0)::bigint AS outside
+       , (coalesce(sum(o.held), 0) + coalesce(sum(o.candidates) FILTER (WHERE o.got IS NULL AND NOT o.ok), 0))::bigint AS held
+       , coalesce(sum(o.candidates) FILTER (WHERE o.got IS NULL AND o.ok), 0)::bigint AS locked  -- terminal, but somebody holds it
+       , coalesce(sum(o.candidates) FILTER (WHERE o.got IS NULL AND o.ok IS NULL), 0)::bigint AS orphan  -- no such owner, or no key to it
+    FROM owners o
+), picked AS MATERIALIZED (  -- what this batch may remove, and nothing else
+  SELECT ARRAY(SELECT unnest(o.tids) FROM owners o WHERE o.got) AS tids  -- guard
+), gone AS (  -- by address: a Tid Scan under every plan
+  DELETE FROM ONLY "public"."run_events" d
+   WHERE d.ctid = ANY ((SELECT p.tids FROM picked p)::tid[])
+     AND (d."created_at" = $1::timestamptz  -- age, again
+         ) IS TRUE
+)
+SELECT t.examined, t.outside, t.held, t.locked, t.orphan, cardinality(p.tids) AS picked, cardinality(p.tids) AS mine, NULL::bigint AS removed
+     , (SELECT g.ok FROM gate g) AS ok
+     , NULL::text AS stayed
+     , NULL::bigint AS edge
+     , (SELECT to_json(ARRAY[e."tenant_id"::text, e."run_id"::text, e."sequence"::text])::text FROM seen e ORDER BY e."tenant_id" DESC, e."run_id" DESC, e."sequence" DESC LIMIT 1) AS last
+  FROM tally t, picked p
+-- $1: after
+-- $2: tie0
+-- $3: tie1
+-- $4: tie2
+-- $5: limit

@@ -1,0 +1,35 @@
+WITH edge AS MATERIALIZED (  -- the age of the first row after the batch: its exclusive end, and the next cursor
+  SELECT e."created_at" AS at FROM ONLY "public"."watched" e
+   WHERE e."created_at" < $1::timestamptz  -- cutoff
+     AND e."created_at" >= $2::timestamptz  -- cursor
+   ORDER BY e."created_at" OFFSET $3::int LIMIT 1  -- oldest first
+), tally AS MATERIALIZED (  -- counts of one snapshot
+  SELECT count(*) AS examined, 0 AS outside, count(*) FILTER (WHERE NOT coalesce(e."state" IN ('completed'::pg_catalog.text, 'failed'::pg_catalog.text), false)) AS held, 0 AS locked, 0 AS orphan
+       , array_agg(e.ctid) FILTER (WHERE coalesce(e."state" IN ('completed'::pg_catalog.text, 'failed'::pg_catalog.text), false)) AS tids
+    FROM ONLY "public"."watched" e
+   WHERE e."created_at" < coalesce((SELECT g.at FROM edge g), $1::timestamptz)  -- the one upper bound
+     AND e."created_at" >= $2::timestamptz  -- cursor
+), picked AS MATERIALIZED (  -- what this batch may remove, and nothing else
+  SELECT coalesce(t.tids, '{}') AS tids FROM tally t
+), gone AS (  -- by address: a Tid Scan under every plan
+  DELETE FROM ONLY "public"."watched" d
+   WHERE d.ctid = ANY ((SELECT p.tids FROM picked p)::tid[])
+     AND (d."created_at" < coalesce((SELECT g.at FROM edge g), $1::timestamptz)  -- age, again
+     AND d."created_at" >= $2::timestamptz
+     AND coalesce(d."state" IN ('completed'::pg_catalog.text, 'failed'::pg_catalog.text), false)  -- state, again
+         ) IS TRUE
+  RETURNING d.ctid AS tid
+), stayed AS MATERIALIZED (  -- picked, and still there: to be looked at again
+  SELECT coalesce(array_agg(x.tid)::text, '{}') AS tids
+    FROM (SELECT unnest(p.tids) AS tid FROM picked p EXCEPT SELECT g.tid FROM gone g) x
+   WHERE (SELECT count(*) FROM gone) < cardinality((SELECT p.tids FROM picked p))
+)
+SELECT t.examined, t.outside, t.held, t.locked, t.orphan, cardinality(p.tids) AS picked, cardinality(p.tids) AS mine, (SELECT count(*) FROM gone) AS removed
+     , true AS ok
+     , set_config('prunectl.stayed', (SELECT y.tids FROM stayed y), true) AS stayed  -- of this transaction only
+     , (SELECT (extract(epoch FROM g.at) * 1000000)::bigint FROM edge g) AS edge  -- microseconds
+     , NULL::text AS last
+  FROM tally t, picked p
+-- $1: cutoff
+-- $2: after
+-- $3: limit

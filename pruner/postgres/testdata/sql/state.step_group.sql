@@ -1,0 +1,21 @@
+WITH seen AS MATERIALIZED (  -- the next rows of one age
+  SELECT e.ctid AS tid, e."finished_at", e."state", e."id" FROM ONLY "public"."jobs" e
+   WHERE e."finished_at" = $1::timestamptz  -- the group
+   ORDER BY e."finished_at", e."id"
+   LIMIT $2::int
+), tally AS MATERIALIZED (  -- counts of one snapshot
+  SELECT count(*) AS examined, 0 AS outside, count(*) FILTER (WHERE NOT coalesce(e."state" IN ('completed'::public.job_state, 'cancelled'::public.job_state, 'discarded'::public.job_state), false)) AS held, 0 AS locked, 0 AS orphan
+       , array_agg(e.tid) FILTER (WHERE coalesce(e."state" IN ('completed'::public.job_state, 'cancelled'::public.job_state, 'discarded'::public.job_state), false)) AS tids
+    FROM seen e
+   WHERE true
+), picked AS MATERIALIZED (  -- what this batch may remove, and nothing else
+  SELECT coalesce(t.tids, '{}') AS tids FROM tally t
+)
+SELECT t.examined, t.outside, t.held, t.locked, t.orphan, cardinality(p.tids) AS picked, cardinality(p.tids) AS mine, NULL::bigint AS removed
+     , true AS ok
+     , NULL::text AS stayed
+     , NULL::bigint AS edge
+     , (SELECT to_json(ARRAY[e."id"::text])::text FROM seen e ORDER BY e."id" DESC LIMIT 1) AS last
+  FROM tally t, picked p
+-- $1: after
+-- $2: limit

@@ -1,0 +1,22 @@
+WITH seen AS MATERIALIZED (  -- the next rows of one age
+  SELECT e.ctid AS tid, e."created_at" FROM ONLY "public"."notes" e
+   WHERE e."created_at" = $1::timestamptz  -- the group
+     AND NOT (e.ctid = ANY ($2::tid[]))  -- no index orders them: those that stayed are passed over by address
+   LIMIT $3::int
+), tally AS MATERIALIZED (  -- counts of one snapshot
+  SELECT count(*) AS examined, 0 AS outside, 0 AS held, 0 AS locked, 0 AS orphan
+       , array_agg(e.tid) AS tids
+    FROM seen e
+   WHERE true
+), picked AS MATERIALIZED (  -- what this batch may remove, and nothing else
+  SELECT coalesce(t.tids, '{}') AS tids FROM tally t
+)
+SELECT t.examined, t.outside, t.held, t.locked, t.orphan, cardinality(p.tids) AS picked, cardinality(p.tids) AS mine, NULL::bigint AS removed
+     , true AS ok
+     , NULL::text AS stayed
+     , NULL::bigint AS edge
+     , (SELECT coalesce(array_agg(x.tid)::text, '{}') FROM (SELECT e.tid FROM seen e) x) AS last
+  FROM tally t, picked p
+-- $1: after
+-- $2: passed
+-- $3: limit

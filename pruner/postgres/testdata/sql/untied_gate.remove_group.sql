@@ -1,0 +1,35 @@
+WITH gate AS MATERIALIZED (  -- one sweeper at a time; the loser reads nothing
+  SELECT pg_try_advisory_xact_lock(-2528489884623781501) AS ok
+), seen AS MATERIALIZED (  -- the next rows of one age
+  SELECT e.ctid AS tid, e."created_at" FROM ONLY "public"."notes" e
+   WHERE e."created_at" = $1::timestamptz  -- the group
+     AND (SELECT g.ok FROM gate g)
+     AND NOT (e.ctid = ANY ($2::tid[]))  -- no index orders them: those that stayed are passed over by address
+   LIMIT $3::int
+), tally AS MATERIALIZED (  -- counts of one snapshot
+  SELECT count(*) AS examined, 0 AS outside, 0 AS held, 0 AS locked, 0 AS orphan
+       , array_agg(e.tid) AS tids
+    FROM seen e
+   WHERE true
+), picked AS MATERIALIZED (  -- what this batch may remove, and nothing else
+  SELECT coalesce(t.tids, '{}') AS tids FROM tally t
+), gone AS (  -- by address: a Tid Scan under every plan
+  DELETE FROM ONLY "public"."notes" d
+   WHERE d.ctid = ANY ((SELECT p.tids FROM picked p)::tid[])
+     AND (d."created_at" = $1::timestamptz  -- age, again
+         ) IS TRUE
+  RETURNING d.ctid AS tid
+), stayed AS MATERIALIZED (  -- picked, and still there: to be looked at again
+  SELECT coalesce(array_agg(x.tid)::text, '{}') AS tids
+    FROM (SELECT unnest(p.tids) AS tid FROM picked p EXCEPT SELECT g.tid FROM gone g) x
+   WHERE (SELECT count(*) FROM gone) < cardinality((SELECT p.tids FROM picked p))
+)
+SELECT t.examined, t.outside, t.held, t.locked, t.orphan, cardinality(p.tids) AS picked, cardinality(p.tids) AS mine, (SELECT count(*) FROM gone) AS removed
+     , (SELECT g.ok FROM gate g) AS ok
+     , set_config('prunectl.stayed', (SELECT y.tids FROM stayed y), true) AS stayed  -- of this transaction only
+     , NULL::bigint AS edge
+     , (SELECT coalesce(array_agg(x.tid)::text, '{}') FROM (SELECT e.tid FROM seen e EXCEPT SELECT g.tid FROM gone g) x) AS last
+  FROM tally t, picked p
+-- $1: after
+-- $2: passed
+-- $3: limit
