@@ -66,30 +66,26 @@ func TestFlagsOnlyLower(t *testing.T) {
 	contains(t, o.stderr, "--max-rows 20: the file's budget.rows of 10 holds, which is less", "--max-time 2h: the file's budget.time of 30min holds, which is less")
 }
 
-// TestFailFast: a sweep that fails ends the run only where that is asked for.
+// TestFailFast: a sweep that fails never stops the others, unless that is asked for.
 func TestFailFast(t *testing.T) {
-	for _, fast := range []bool{false, true} {
-		db := tables.New(t)
-		addJobs(t, db, 10)
-		pin(t, db)
-		addRun(t, db, 1, "completed", 60, 10)
-		args := []string{"sweep", "-o", "json"}
-		if fast {
-			args = append(args, "--fail-fast")
-		}
-		// Isolating the stuck job takes several batches; a budget.turn gives the sweep all of them in its first turn.
-		r := invocation{args: args, env: at(db), policy: policyOf(with(jobsSweep, "batch: {limit: 1}"), eventsSweep)}.run(t).must(t, exitFailed).document(t)
-		jobs, events := sweepOf(t, r, "jobs"), sweepOf(t, r, "run_events")
-		if jobs.Stop != report.Stuck {
-			t.Errorf("%+v", jobs)
-		}
-		if !fast && (events.Stop != report.Drained || events.Removed != 10) {
-			t.Errorf("%+v", events)
-		}
-		if fast && events.Stop == report.Failed {
-			t.Errorf("%+v", events)
-		}
+	db := tables.New(t)
+	addJobs(t, db, 10)
+	addRun(t, db, 1, "completed", 60, 10)
+	db.Exec(t, `
+CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not today'; END $$;
+CREATE TRIGGER jobs_no BEFORE DELETE ON jobs FOR EACH ROW EXECUTE FUNCTION no()`)
+	policy := policyOf(jobsSweep, eventsSweep)
+	o := invocation{args: []string{"sweep", "--fail-fast", "-o", "json"}, env: at(db), policy: policy}.run(t).must(t, exitFailed)
+	r := o.document(t)
+	if s := sweepOf(t, r, "jobs"); s.Stop != report.Failed || s.Error == nil || s.Error.SQLState == nil || *s.Error.SQLState != "P0001" {
+		t.Errorf("%+v", s)
 	}
+	if s := sweepOf(t, r, "run_events"); s.Stop != report.NotReached || s.Removed != 0 {
+		t.Errorf("%+v", s)
+	}
+	o = invocation{args: []string{"sweep"}, env: at(db), policy: policy}.run(t).must(t, exitFailed)
+	contains(t, o.stdout, "jobs: failed: ", "not today", "(SQLSTATE P0001)", "run_events       10         0     0      0        1")
+	contains(t, o.stderr, "prunectl: 1 of 2 sweeps failed (exit 1)")
 }
 
 // TestLocked: rows that others hold are left, said, and not called drained.

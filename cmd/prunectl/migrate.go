@@ -11,7 +11,6 @@ import (
 
 	"github.com/prunectl/prunectl/internal/report"
 	"github.com/prunectl/prunectl/migrations"
-	"github.com/prunectl/prunectl/pruner/postgres"
 )
 
 // migrateFlags are those of the words of migrate. They may stand before the word and behind it.
@@ -173,7 +172,7 @@ func (a *app) eachMigrator(f *migrateFlags, names []string, do func(context.Cont
 	if err != nil {
 		return err
 	}
-	server, err := postgres.Identify(ctx, postgres.Pool(pool))
+	server, err := identify(ctx, pool)
 	pool.Close()
 	if err != nil {
 		return err

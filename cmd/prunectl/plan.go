@@ -69,14 +69,39 @@ func (s *session) plan(f planFlags) (int, error) {
 func (s *session) count(ctx context.Context, f planFlags) {
 	budget := min(s.file.Budget.WithDefaults().Rows, f.rows)
 	all := s.inspect(ctx, postgres.Options{OneSweeper: true})
-	for _, in := range slices.Concat(waves(all)...) {
-		if len(in.arms) > 0 {
-			s.planSweep(ctx, in, f.limit, &budget, f.sql)
+	ordered := slices.Concat(waves(all)...)
+	for i, in := range ordered {
+		if len(in.arms) == 0 {
+			continue
 		}
+		left := &budget
+		if o := in.waitsFor(ordered[:i]); o != nil {
+			left = new(int)
+			in.entry.Note("it waits: sweep %s will not be drained in this run, and its rows need their owners", o.Name)
+		}
+		s.planSweep(ctx, in, f.limit, left, f.sql)
 	}
 	for _, in := range all {
 		s.report.Sweeps = append(s.report.Sweeps, in.entry)
 	}
+}
+
+// waitsFor is a sweep among those planned before that this run would not drain and that needs the rows of in as owners.
+func (in *inspected) waitsFor(before []*inspected) *inspected {
+	for _, o := range before {
+		if !o.needs(in) {
+			continue
+		}
+		if o.entry.Stop != report.Planned {
+			return o
+		}
+		for _, a := range o.entry.Arms {
+			if a.ThisRun < a.Due || a.DueIsFloor {
+				return o
+			}
+		}
+	}
+	return nil
 }
 
 // planSweep counts the arms of a sweep. budget is what the run has left of it.

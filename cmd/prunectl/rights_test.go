@@ -105,8 +105,10 @@ func TestOwnersGoLast(t *testing.T) {
 		t.Error("the report is not in the order of the file")
 	}
 
-	// What is left of them keeps its owners too.
+	// What is left of them keeps its owners too, and the plan says so.
 	addRun(t, db, 2, "completed", 60, 3000)
+	plan := invocation{args: []string{"plan"}, env: at(db), policy: policyOf(runs, with(eventsSweep, "ceiling: {rows: 2000}"))}.run(t).must(t, exitDone)
+	contains(t, plan.stdout, "runs: it waits: sweep run_events will not be drained in this run", "would remove at most 2,000 rows in this run")
 	o := invocation{args: []string{"sweep", "-o", "json"}, env: at(db), policy: policyOf(runs, with(eventsSweep, "ceiling: {rows: 2000}"))}.run(t).must(t, exitDone)
 	r = o.document(t)
 	if e, s := sweepOf(t, r, "run_events"), sweepOf(t, r, "runs"); e.Removed != 2000 || s.Removed != 0 || s.Stop != report.NotReached || s.Error == nil {

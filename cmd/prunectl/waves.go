@@ -105,15 +105,7 @@ func (s *session) drain(wave []*inspected, budget policy.Budget, failFast bool, 
 	}
 	var sweeps []drain.Sweep
 	for _, in := range wave {
-		d := drain.Sweep{Name: in.Name, Bounds: drain.Bounds{
-			Limit: in.Batch.Limit, Batches: in.Ceiling.Batches, Rows: in.Ceiling.Rows, Duration: in.Ceiling.Time,
-			Pause: in.Pause, BatchTarget: in.Batch.Target, LockTimeout: in.Timeouts.Lock,
-		}}
-		for _, a := range in.arms {
-			spec := a.Spec()
-			d.Arms = append(d.Arms, drain.Arm{Name: spec.Name, Pruner: a, Cutoff: spec.Window.Cutoff(s.now), CountsHeld: spec.CountsHeld()})
-		}
-		sweeps = append(sweeps, d)
+		sweeps = append(sweeps, drain.SweepOf(in.Sweep, in.arms, s.now))
 	}
 	reports, err := drain.RunAll(s.interrupt.hard, sweeps, budget, drain.Options{
 		Stop: s.interrupt.soft.Done(), OnStart: p.start, OnBatch: p.batch, OnEnd: p.end, FailFast: failFast,

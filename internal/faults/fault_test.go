@@ -73,11 +73,18 @@ func (f fault) carryOut(t *testing.T, bin string) {
 // load makes a database in the state of a file.
 func load(t testing.TB, file string) *pgtest.DB {
 	t.Helper()
+	db := pgtest.New(t)
+	fill(t, db, file)
+	return db
+}
+
+// fill brings an empty database into the state of a file.
+func fill(t testing.TB, db *pgtest.DB, file string) {
+	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", file+".sql"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := pgtest.New(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, db.DSN)
@@ -91,7 +98,6 @@ func load(t testing.TB, file string) *pgtest.DB {
 			t.Fatalf("%s: %v\n%s", file, err, statement)
 		}
 	}
-	return db
 }
 
 // sql is SQL that a superuser runs to its end.

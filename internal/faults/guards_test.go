@@ -124,4 +124,3 @@ func heldBy(reason, value string, rows, days int) func(*scene, report.Report) {
 		s.t.Errorf("nothing is held by %s %s: %+v", reason, value, r.Sweeps[0].HeldBy)
 	}
 }
-

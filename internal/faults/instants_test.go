@@ -18,7 +18,7 @@ var instants = []fault{
 	{
 		file: "window-over-a-clock-change", query: "select count(*) from t_dst where at < timestamptz '2025-03-25 10:00+00'", answer: "4", rows: "select count(*) from t_dst",
 		steps: append(inZonesAndModes(func(zone, mode string) run {
-			return run{args: "plan --as-of 2025-04-01T12:00:00+02:00", policy: with(unguarded("t_dst", "t_dst_age"), "window: 7d"), env: []string{"TZ=" + zone, "PGTZ=" + zone}, params: mode + " timezone=" + zone,
+			return run{args: "plan --as-of 2025-04-01T12:00:00+02:00", policy: with(unguarded("t_dst", "t_dst_age"), "window: 7d"), env: []string{"TZ=" + zone, "PGTZ=" + zone}, params: mode + ";timezone=" + zone,
 				outcome: outcome{stop: report.Planned, due: 4, thisRun: 4}, left: 10, says: []string{"2025-03-25T10:00:00Z"}}
 		}),
 			run{args: "sweep --as-of 2025-04-01T12:00:00+02:00", policy: with(unguarded("t_dst", "t_dst_age"), "window: 7d"), env: []string{"TZ=Europe/Berlin"}, params: "timezone=Europe/Berlin",

@@ -78,7 +78,7 @@ var windows = []fault{
 		file: "keys-not-known", query: upToTwentyDays, answer: "21 14 0", rows: countJobs,
 		steps: []step{
 			refused("misspelt", with(without(jobsSweep, "window"), "retension: 7d"), 21, `prunectl.yaml:10:5: jobs: unknown key "retension"; did you mean window?`),
-			run{name: "one level too deep", file: fileOf(strings.Replace(jobsSweep, "    window", "      window", 1)), code: 2, left: 21, says: []string{"prunectl.yaml:7:"}},
+			run{name: "one level too deep", file: fileOf(strings.Replace(jobsSweep, "    window", "      window", 1)), code: 2, left: 21, says: []string{"prunectl.yaml:6:10: "}},
 			refused("in the guard", strings.Replace(without(jobsSweep, "window"), "{state:", "{window: 7d, state:", 1), 21, "prunectl.yaml:7:13: jobs.guard", `unknown key "window"`),
 			refused("twice", jobsSweep+"    window: 8d\n", 21, "prunectl.yaml:11:5: ", "window"),
 			refused("twice and alike", jobsSweep+"    window: 7d\n", 21, "prunectl.yaml:11:5: ", "window"),

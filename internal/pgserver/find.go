@@ -68,7 +68,8 @@ func FindBinDir() (string, error) {
 // FindProgram returns the path of one of PostgreSQL's other programs, as psql,
 // pgbench or isolationtester: from the folder of the server programs, else
 // from any of the places that have them, else from PATH. A client's program
-// need not be of the server's version.
+// need not be of the server's version; one that does not run, for want of the
+// library that it was built with, is passed over.
 func FindProgram(name string) (string, error) {
 	var dirs []string
 	if dir, err := FindBinDir(); err == nil {
@@ -81,17 +82,19 @@ func FindProgram(name string) (string, error) {
 	for _, dir := range dirs {
 		// Packages hide isolationtester with the files for building extensions.
 		for _, under := range []string{".", "../lib/pgxs/src/test/isolation", "../lib/postgresql/pgxs/src/test/isolation"} {
-			if p, err := exec.LookPath(filepath.Join(dir, under, program(name))); err == nil {
+			if p, err := exec.LookPath(filepath.Join(dir, under, program(name))); err == nil && runs(p) {
 				return p, nil
 			}
 		}
 	}
 	p, err := exec.LookPath(program(name))
-	if err != nil {
+	if err != nil || !runs(p) {
 		return "", fmt.Errorf("PostgreSQL's program %s is neither beside server programs nor on PATH: install it, or set %s", name, EnvBinDir)
 	}
 	return filepath.Abs(p)
 }
+
+func runs(path string) bool { return exec.Command(path, "-V").Run() == nil }
 
 var number = regexp.MustCompile(`\d+`)
 

@@ -78,14 +78,20 @@ func TestFindProgram(t *testing.T) {
 	root := t.TempDir()
 	onlyIn(t, filepath.Join(root, "*", "bin"))
 	t.Setenv("PATH", filepath.Join(root, "path"))
-	for _, p := range []string{"14/bin/psql", "15/bin/pgbench", "14/lib/pgxs/src/test/isolation/isolationtester", "path/other"} {
+	write := func(p, script string) string {
 		p = filepath.Join(root, p)
 		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(p, nil, 0o755); err != nil {
+		if err := os.WriteFile(p, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
 			t.Fatal(err)
 		}
+		return p
+	}
+	write("14/bin/pgbench", "exit 127") // its library is missing
+	write("path/none", "exit 127")
+	for _, p := range []string{"14/bin/psql", "15/bin/pgbench", "14/lib/pgxs/src/test/isolation/isolationtester", "path/other"} {
+		p = write(p, "exit 0")
 		if got, err := FindProgram(filepath.Base(p)); err != nil || got != p {
 			t.Errorf("%s, %v; not %s", got, err, p)
 		}

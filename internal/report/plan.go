@@ -100,8 +100,11 @@ func (s Sweep) planNotes(due int) []string {
 	if s.words.Guard != "" && s.Stop == Planned {
 		lines = append(lines, s.Name+": "+s.words.Guard)
 	}
+	for _, n := range s.notes {
+		lines = append(lines, s.Name+": "+n)
+	}
 	lines = append(lines, s.kept()...)
-	if thisRun < due {
+	if thisRun < due && len(s.notes) == 0 {
 		lines = append(lines, fmt.Sprintf("%s: one run is not enough: %s are due and it removes %s at most", s.Name, Number(due), Number(thisRun)))
 	}
 	lines = append(lines, s.refusals()...)

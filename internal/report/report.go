@@ -1,6 +1,9 @@
 package report
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Schema names the form of the JSON document. Keys stay within a version; new keys may come.
 const Schema = "prunectl.report/v1"
@@ -86,6 +89,7 @@ type Sweep struct {
 	Error          *Error   `json:"error"`
 
 	words Words
+	notes []string
 }
 
 // Words are what the lines for a person speak of, beside the facts: they are no part of the document.
@@ -99,6 +103,11 @@ type Words struct {
 
 // Say gives the sweep its words.
 func (s *Sweep) Say(w Words) { s.words = w }
+
+// Note adds a line about the sweep to a plan.
+func (s *Sweep) Note(format string, args ...any) {
+	s.notes = append(s.notes, fmt.Sprintf(format, args...))
+}
 
 // Arm is the part of a sweep that one statement carries out through one index.
 type Arm struct {

@@ -27,7 +27,7 @@ func Parse(name string, data []byte) (*File, error) {
 	sum := sha256.Sum256(data)
 	r := &reader{
 		file:   &File{Path: name, SHA256: hex.EncodeToString(sum[:]), places: map[path]span{}},
-		broken: map[path]bool{},
+		broken: faults{},
 	}
 	if root := r.yaml(data); root != nil {
 		r.top(root)

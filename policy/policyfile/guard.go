@@ -91,7 +91,7 @@ func (f fields) states() (terminal, live []policy.Value) {
 // listed reads an item of a list of values and remembers its place.
 func (r *reader) listed(item *node, p path) (policy.Value, bool) {
 	if item.kind == refused {
-		r.broken[p] = true
+		r.broken.add(p)
 		return policy.Null, false
 	}
 	v, problem := item.value()

@@ -192,7 +192,7 @@ func nearest(in, name string) (key, bool) {
 	try := func(word string, k key, far int) {
 		edits := distance(word, name)
 		switch {
-		case edits <= max(1, len(word)/3):
+		case edits <= len(word)/3:
 		case len(word) > 3 && strings.HasPrefix(name, word):
 			edits = 2
 		default:
@@ -224,7 +224,7 @@ func nearest(in, name string) (key, bool) {
 // distance is the number of edits between two words, without regard to case; of words too unlike to be meant it is any
 // number that says so.
 func distance(a, b string) int {
-	if apart := max(len(a), len(b)) - min(len(a), len(b)); apart > max(1, len(a)/3) {
+	if apart := max(len(a), len(b)) - min(len(a), len(b)); apart > len(a)/3+1 {
 		return apart
 	}
 	return smetrics.WagnerFischer(strings.ToLower(a), strings.ToLower(b), 1, 1, 1)
@@ -236,7 +236,7 @@ func closest(word string, among []string) (string, bool) {
 		return "", false
 	}
 	best := slices.MinFunc(among, func(a, b string) int { return cmp.Compare(distance(a, word), distance(b, word)) })
-	return best, distance(best, word) <= max(1, len(best)/3)
+	return best, distance(best, word) <= len(best)/3
 }
 
 // names lists keys for a message.

@@ -23,7 +23,7 @@ func (r *reader) overlaps(sweeps []sweepAt) {
 		}
 		r.overlapNames(s, sweeps, i)
 		p := path{sweep: s.Name}
-		if len(missing) == 0 || r.broken[p.child("overlaps")] {
+		if len(missing) == 0 || r.broken.has(p.child("overlaps")) {
 			continue
 		}
 		verb, which := "sweep %s removes", "either"
@@ -76,8 +76,8 @@ func suggestion(name string, sweeps []sweepAt) string {
 // disjoint reports whether no row can go by both: they go by states of one column that have none in common. A guard that
 // could not be read is left to the message that says so.
 func (r *reader) disjoint(a, b policy.Sweep) bool {
-	for p := range r.broken {
-		if (p.sweep == a.Name || p.sweep == b.Name) && (p.key == "guard" || strings.HasPrefix(p.key, "guard.")) {
+	for _, key := range []string{"guard", "guard.state", "guard.terminal"} {
+		if r.broken.has(path{a.Name, key}) || r.broken.has(path{b.Name, key}) {
 			return true
 		}
 	}

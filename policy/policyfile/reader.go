@@ -12,12 +12,29 @@ import (
 type reader struct {
 	file   *File
 	errs   Errors
-	broken map[path]bool // keys with a fault: what follows from it is not worth a second message
+	broken faults
 }
 
-// fail reports a fault at a place.
+// faults are the keys with a fault, by sweep: what follows from one is not worth a second message.
+type faults map[string]map[string]bool
+
+func (fs faults) add(p path) {
+	if fs[p.sweep] == nil {
+		fs[p.sweep] = map[string]bool{}
+	}
+	fs[p.sweep][p.key] = true
+}
+
+func (fs faults) has(p path) bool { return fs[p.sweep][p.key] }
+
+// fail reports a fault of a key.
 func (r *reader) fail(at place, p path, format string, args ...any) {
-	r.broken[p] = true
+	r.broken.add(p)
+	r.report(at, p, format, args...)
+}
+
+// report adds a message; the key that it names is not broken by it.
+func (r *reader) report(at place, p path, format string, args ...any) {
 	r.errs = append(r.errs, Error{File: r.file.Path, Line: at.line, Column: at.column, Key: p.String(), Message: fmt.Sprintf(format, args...)})
 }
 
@@ -61,19 +78,16 @@ func (r *reader) fields(n *node, at place, p path, scopeName string) (fields, bo
 			continue
 		}
 		message, meant := unknown(scopeName, name)
-		r.fail(e.key.at, p, "%s", message)
-		// The mapping itself is not broken, only this key and what was meant by it.
-		delete(r.broken, p)
-		r.broken[p.child(name)] = true
+		r.report(e.key.at, p, "%s", message)
+		r.broken.add(p.child(name))
 		for _, m := range meant {
-			r.broken[p.child(m)] = true
+			r.broken.add(p.child(m))
 		}
 	}
 	for _, k := range scope(scopeName) {
-		if _, ok := f.found[k.name()]; k.required && !ok && !r.broken[p.child(k.name())] {
-			r.fail(at, p, "%s is missing; write %s: %s", k.name(), k.name(), k.example)
-			delete(r.broken, p)
-			r.broken[p.child(k.name())] = true
+		if _, ok := f.found[k.name()]; k.required && !ok && !r.broken.has(p.child(k.name())) {
+			r.report(at, p, "%s is missing; write %s: %s", k.name(), k.name(), k.example)
+			r.broken.add(p.child(k.name()))
 		}
 	}
 	return f, true
@@ -238,7 +252,7 @@ func (f fields) table(name, schema string, schemaBroken bool) policy.Name {
 		if !schemaBroken {
 			f.r.fail(n.at, p, "%q has no schema; write %s, or defaults: {schema: public} at the top", n.text, printable("public."+n.text))
 		}
-		f.r.broken[p] = true
+		f.r.broken.add(p)
 		return policy.Name{}
 	case !dotted:
 		return policy.Name{Schema: schema, Table: n.text}

@@ -81,12 +81,12 @@ func (r *reader) follows(p path, pr policy.Problem, s policy.Sweep) bool {
 		return false
 	}
 	states := len(s.ByState) > 0 && (pr.AtKey || pr.Key == "window")
-	for b := range r.broken {
+	for b := range r.broken[p.sweep] {
 		switch {
-		case b.sweep != p.sweep || b.key == "":
-		case b == p, strings.HasPrefix(b.key, p.key+"."), strings.HasPrefix(p.key, b.key+"."):
+		case b == "":
+		case b == p.key, strings.HasPrefix(b, p.key+"."), strings.HasPrefix(p.key, b+"."):
 			return true
-		case states && (b.key == "guard" || b.key == "guard.state" || strings.HasPrefix(b.key, "guard.terminal")):
+		case states && (b == "guard" || b == "guard.state" || b == "guard.terminal"):
 			return true
 		}
 	}

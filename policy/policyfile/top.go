@@ -69,13 +69,13 @@ func (r *reader) defaults(f fields) defaults {
 	var d defaults
 	df, ok := f.sub("defaults")
 	if !ok {
-		d.schemaBroken = r.broken[path{key: "defaults"}]
+		d.schemaBroken = r.broken.has(path{key: "defaults"})
 		return d
 	}
 	df.name("schema", &d.schema)
-	d.schemaBroken = r.broken[path{key: "defaults.schema"}]
+	d.schemaBroken = r.broken.has(path{key: "defaults.schema"})
 	df.floor(&d.sweep)
-	if d.sweep.Floor != 0 && d.sweep.Floor < policy.DefaultFloor && !r.broken[df.path.child("floor")] {
+	if d.sweep.Floor != 0 && d.sweep.Floor < policy.DefaultFloor && !r.broken.has(df.path.child("floor")) {
 		r.fail(df.found["floor"].at, df.path.child("floor"), "a floor below %s is written in each sweep that needs it, and not for all; move it there",
 			policy.FormatDuration(policy.DefaultFloor))
 	}

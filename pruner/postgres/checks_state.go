@@ -172,13 +172,18 @@ func (i *Inspection) checkSeen(ctx context.Context, q query, t *table, c column,
 		return err
 	}
 	defer func() { _ = sp.Rollback(ctx) }()
+	// The first rows of a heap that was swept and not vacuumed can lie far apart, and what row security hides is an error:
+	// a look that does not come to its end is no finding.
+	if _, err := sp.Exec(ctx, "SELECT set_config('statement_timeout', '1s', true)", q.mode); err != nil {
+		return err
+	}
 	rows, err := sp.Query(ctx, sql, q.mode)
 	if err != nil {
-		return nil // a look that row security forbids is no finding
+		return nil //nolint:nilerr // see above
 	}
 	seen, err := pgx.CollectRows(rows, scanText)
 	if err != nil || len(seen) == 0 {
-		return nil
+		return nil //nolint:nilerr // see above
 	}
 	has := func(vs []policy.Value, w string) bool {
 		return slices.ContainsFunc(vs, func(v policy.Value) bool { return v.String() == w })

@@ -32,12 +32,14 @@ CREATE TABLE run_events (tenant_id text NOT NULL, run_id text NOT NULL, sequence
 CREATE INDEX run_events_retention ON run_events (created_at, tenant_id, run_id, sequence);
 CREATE TABLE jobs (id bigint PRIMARY KEY, state job_state NOT NULL, queue text, finished_at timestamptz, note text);
 CREATE INDEX jobs_finished ON jobs (finished_at, id);
-CREATE INDEX jobs_state ON jobs (state, finished_at, id);
-CREATE INDEX jobs_partial ON jobs (finished_at, id) WHERE state = 'discarded';
+CREATE TABLE tasks (id bigint PRIMARY KEY, state job_state NOT NULL, finished_at timestamptz, note text);
+CREATE INDEX tasks_finished ON tasks (state, finished_at, id) WHERE finished_at IS NOT NULL;
 CREATE TABLE notes (id bigint PRIMARY KEY, kind text, created_at timestamptz NOT NULL, note text);
-CREATE INDEX notes_age ON notes (created_at);
-CREATE INDEX notes_age_down ON notes (created_at DESC, id DESC);
-CREATE INDEX notes_kind ON notes (kind, created_at, id);
+CREATE INDEX notes_age ON notes (kind, created_at, id);
+CREATE TABLE lines (id bigint PRIMARY KEY, kind text, created_at timestamptz NOT NULL, note text);
+CREATE INDEX lines_age ON lines (created_at DESC, id DESC);
+CREATE TABLE marks (id bigint PRIMARY KEY, created_at timestamptz NOT NULL, note text);
+CREATE INDEX marks_age ON marks (created_at);
 CREATE TABLE watched (id bigint PRIMARY KEY, state text NOT NULL, created_at timestamptz NOT NULL, note text);
 CREATE INDEX watched_age ON watched (created_at, id);
 CREATE FUNCTION watched_removed() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END';
@@ -60,8 +62,8 @@ type specimen struct {
 func specimens() []specimen {
 	const day = 24 * time.Hour
 	public := func(name string) policy.Name { return policy.Name{Schema: "public", Table: name} }
-	on := func(table, age, index string, g policy.Guard, change ...func(*policy.Sweep)) policy.Sweep {
-		s := policy.Sweep{Name: table, Table: public(table), Age: age, Index: index, Window: policy.MustWindow(30 * day), Guard: g}
+	on := func(table, age string, g policy.Guard, change ...func(*policy.Sweep)) policy.Sweep {
+		s := policy.Sweep{Name: table, Table: public(table), Age: age, Window: policy.MustWindow(30 * day), Guard: g}
 		for _, c := range change {
 			c(&s)
 		}
@@ -87,26 +89,26 @@ func specimens() []specimen {
 	}
 	both := policy.Guard{Owner: owner.Owner, State: &policy.StateGuard{Column: "kind", Terminal: policy.Texts("step", "end")}}
 	return []specimen{
-		{name: "owner", sweep: on("run_events", "created_at", "", owner)},
-		{name: "owner_gate", sweep: on("run_events", "created_at", "", owner), gate: true},
-		{name: "owner_final", sweep: on("run_events", "created_at", "", final)},
-		{name: "owner_only", sweep: on("run_events", "created_at", "", owner, only(kind(true, policy.Null, policy.Text("keep"))))},
-		{name: "owner_and_state", sweep: on("run_events", "created_at", "", both)},
-		{name: "state", sweep: on("jobs", "finished_at", "jobs_finished", three)},
-		{name: "state_gate", sweep: on("jobs", "finished_at", "jobs_finished", three), gate: true},
-		{name: "state_one", sweep: on("jobs", "finished_at", "jobs_finished", state("discarded"))},
-		{name: "state_arm", sweep: on("jobs", "finished_at", "jobs_state", three), arm: 1},
-		{name: "state_windows", sweep: on("jobs", "finished_at", "jobs_finished", three, windows, func(s *policy.Sweep) { s.ByState[1].Window = policy.Never })},
-		{name: "ended", sweep: on("jobs", "finished_at", "jobs_finished", policy.Guard{Ended: true})},
-		{name: "none", sweep: on("notes", "created_at", "notes_kind", none, only(kind(false, policy.Text("a"))))},
-		{name: "none_gate", sweep: on("notes", "created_at", "notes_age_down", none), gate: true},
-		{name: "only_list", sweep: on("notes", "created_at", "notes_age_down", none, only(kind(false, policy.Text("a"), policy.Text("b"))))},
-		{name: "only_not", sweep: on("notes", "created_at", "notes_age_down", none, only(kind(true, policy.Text("a"))))},
-		{name: "only_null", sweep: on("notes", "created_at", "notes_age_down", none, only(kind(false, policy.Null)))},
-		{name: "untied", sweep: on("notes", "created_at", "notes_age", none)},
-		{name: "untied_gate", sweep: on("notes", "created_at", "notes_age", none), gate: true},
-		{name: "returning", sweep: on("watched", "created_at", "watched_age", state("completed", "failed"))},
-		{name: "settings", sweep: on("notes", "created_at", "notes_age_down", none, func(s *policy.Sweep) {
+		{name: "owner", sweep: on("run_events", "created_at", owner)},
+		{name: "owner_gate", sweep: on("run_events", "created_at", owner), gate: true},
+		{name: "owner_final", sweep: on("run_events", "created_at", final)},
+		{name: "owner_only", sweep: on("run_events", "created_at", owner, only(kind(true, policy.Null, policy.Text("keep"))))},
+		{name: "owner_and_state", sweep: on("run_events", "created_at", both)},
+		{name: "state", sweep: on("jobs", "finished_at", three)},
+		{name: "state_gate", sweep: on("jobs", "finished_at", three), gate: true},
+		{name: "state_one", sweep: on("jobs", "finished_at", state("discarded"))},
+		{name: "state_windows", sweep: on("jobs", "finished_at", three, windows, func(s *policy.Sweep) { s.ByState[1].Window = policy.Never })},
+		{name: "ended", sweep: on("jobs", "finished_at", policy.Guard{Ended: true})},
+		{name: "state_arm", sweep: on("tasks", "finished_at", three, windows), arm: 1},
+		{name: "none", sweep: on("notes", "created_at", none, only(kind(false, policy.Text("a"))))},
+		{name: "none_gate", sweep: on("lines", "created_at", none), gate: true},
+		{name: "only_list", sweep: on("lines", "created_at", none, only(kind(false, policy.Text("a"), policy.Text("b"))))},
+		{name: "only_not", sweep: on("lines", "created_at", none, only(kind(true, policy.Text("a"))))},
+		{name: "only_null", sweep: on("lines", "created_at", none, only(kind(false, policy.Null)))},
+		{name: "untied", sweep: on("marks", "created_at", none)},
+		{name: "untied_gate", sweep: on("marks", "created_at", none), gate: true},
+		{name: "returning", sweep: on("watched", "created_at", state("completed", "failed"))},
+		{name: "settings", sweep: on("lines", "created_at", none, func(s *policy.Sweep) {
 			s.Sync = true
 			s.Set = []policy.Setting{{Name: "row_security", Value: "on"}, {Name: "app.tenant", Value: `o'hara\`}}
 		})},

@@ -64,8 +64,8 @@ func Inspect(ctx context.Context, db *DB, s policy.Sweep) (*Inspection, error) {
 	i := &Inspection{Sweep: s.WithDefaults()}
 	i.target.sweep = i.Sweep
 	// The catalog's functions wait for a table that is locked as a whole; not for longer than a batch would.
-	wait := fmt.Sprintf("SELECT set_config('lock_timeout', '%s', true)", millis(i.Sweep.Timeouts.Lock))
-	if err := db.read(ctx, wait, i.inspect); err != nil {
+	bounds := fmt.Sprintf("SELECT set_config('lock_timeout', '%s', true), set_config('statement_timeout', '%s', true)", millis(i.Sweep.Timeouts.Lock), millis(i.Sweep.Timeouts.Statement))
+	if err := db.read(ctx, bounds, i.inspect); err != nil {
 		return nil, fmt.Errorf("inspect sweep %s: %w", s.Name, err)
 	}
 	i.Checks = i.findings.checks

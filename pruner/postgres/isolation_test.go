@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -48,6 +50,7 @@ type order struct {
 	why   string
 	want  []pruner.Result
 	left  string
+	waits string // the steps that must wait for another session
 	fails string // the error that must come up; "": none may
 }
 
@@ -71,9 +74,12 @@ var sweeping = map[string]struct {
 	"b2": {session: "s2"}, "batch2": {session: "s2"}, "c2": {session: "s2"},
 }
 
+// addresses are what stands between the quotes of an array of addresses.
+var addresses = regexp.MustCompile(`\(\d+,\d+\)(","\(\d+,\d+\))+`)
+
 const isolationBegin = "BEGIN ISOLATION LEVEL READ COMMITTED; SET CONSTRAINTS ALL IMMEDIATE;"
 
-// sweepingSQL is the text of a sweeping step, and the parts of it that are the engine's.
+// sweepingSQL is the text of a sweeping step, and the parts of it that are the engine's, by what they are.
 func (s isolation) sweepingSQL(a *Arm, name string) (sql string, ours map[string]string) {
 	st := sweeping[name]
 	sh := shape{mode: st.mode, group: s.group}
@@ -96,7 +102,7 @@ func (s isolation) sweepingSQL(a *Arm, name string) (sql string, ours map[string
 	braces := strings.NewReplacer("'{}'", `U&'\007B\007D'`)
 	text := func(st statement) string { return braces.Replace(strings.TrimSpace(st.inline(values))) }
 	settings, batch, after := text(a.settingsSQL()), text(a.statement(sh)), text(a.afterSQL(sh))
-	ours = map[string]string{"settings": settings, "batch " + sh.mode.String(): batch, "after": after}
+	ours = map[string]string{"settings": settings, "batch": batch, "after": after}
 	// The counter goes on through a session's transactions, so only the difference of two readings says anything.
 	begin := isolationBegin + "\nSELECT count(set_config('isolation.before', s.deleted::text, true)) AS settings FROM (" + settings + "\n) AS s(statement_timeout, lock_timeout, sync, deleted);"
 	whole := batch + ";\nSELECT a.deleted - current_setting('isolation.before')::bigint AS deleted, a.still_there FROM (" + after + "\n) AS a(deleted, xid, still_there);"
@@ -120,7 +126,7 @@ func hour(n int) string {
 	return timestamptz(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(n) * time.Hour).UnixMicro())
 }
 
-// spec writes the spec. names are the engine's texts in it, by a short name for each.
+// spec writes the spec. names has a short name for each of the engine's texts in it.
 func (s isolation) spec(a *Arm) (text string, names map[string]string) {
 	names = map[string]string{}
 	var used []string
@@ -132,14 +138,20 @@ func (s isolation) spec(a *Arm) (text string, names map[string]string) {
 		}
 	}
 	all := slices.Clone(s.steps)
-	for n, st := range sweeping {
-		if slices.ContainsFunc(all, func(have step) bool { return have.name == n }) {
+	for _, n := range slices.Sorted(maps.Keys(sweeping)) {
+		st := sweeping[n]
+		if !slices.Contains(used, n) || slices.ContainsFunc(all, func(have step) bool { return have.name == n }) {
 			continue // a counter-example brings its own
 		}
 		sql, ours := s.sweepingSQL(a, n)
 		all = append(all, step{st.session, n, sql})
-		for name, text := range ours {
-			names[name] = text
+		for part, text := range ours {
+			if st.mode != pruner.Remove || st.lock != 0 {
+				part += " of " + n
+			}
+			if have, ok := names[text]; !ok || len(part) < len(have) { // the plain name, where two steps share the text
+				names[text] = part
+			}
 		}
 	}
 	var b strings.Builder
@@ -216,14 +228,14 @@ func (s isolation) run(t *testing.T) []string {
 		t.Fatalf("isolationtester: %v\n%s\n%s", err, out, text)
 	}
 	got := string(out)
-	var longest []string // a text may be within another
-	for name := range names {
-		longest = append(longest, name)
+	for text, name := range names {
+		got = strings.ReplaceAll(got, text, "<"+name+">")
 	}
-	slices.SortFunc(longest, func(x, y string) int { return len(names[y]) - len(names[x]) })
-	for _, name := range longest {
-		got = strings.ReplaceAll(got, names[name], "<"+name+">")
-	}
+	got = addresses.ReplaceAllStringFunc(got, func(list string) string { // a set, in the order of a hash
+		tids := strings.Split(list, `","`)
+		slices.Sort(tids)
+		return strings.Join(tids, `","`)
+	})
 	parts := strings.Split(got, "\nstarting permutation: ")
 	if len(parts) != len(s.orders)+1 {
 		t.Fatalf("%d orders gave %d outputs:\n%s", len(s.orders), len(parts)-1, got)
@@ -241,6 +253,8 @@ func (s isolation) check(o order, out string) error {
 		return errors.New("an error came up")
 	case !strings.Contains(out, o.fails):
 		return fmt.Errorf("no error %q came up", o.fails)
+	case waiting(out) != o.waits:
+		return fmt.Errorf("%q waited, not %q", waiting(out), o.waits)
 	case left != o.left:
 		return fmt.Errorf("%q is left, not %q", left, o.left)
 	case len(counts) != len(o.want):
@@ -292,6 +306,21 @@ func (s isolation) read(out string) (counts []pruner.Result, left string, err er
 		}
 	}
 	return counts, left, nil
+}
+
+// waiting names the steps that had to wait for another session.
+func waiting(out string) string {
+	var names []string
+	name := ""
+	for line := range strings.SplitSeq(out, "\n") {
+		if rest, ok := strings.CutPrefix(line, "step "); ok {
+			name, _, _ = strings.Cut(rest, ":")
+		}
+		if strings.HasSuffix(line, "<waiting ...>") {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, " ")
 }
 
 // fields cuts a line of a result into its columns.

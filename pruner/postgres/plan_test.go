@@ -181,7 +181,10 @@ func planFaults(a *Arm, s shape, e explained) (faults []string) {
 			})
 		}
 	})
-	want := map[string]int{"range": 2}
+	want := map[string]int{"range": 2} // edge and tally, or edge, keys and picked
+	if a.owner != nil {
+		want["range"] = 3
+	}
 	if s.group {
 		want["range"] = 1
 	}
@@ -247,7 +250,10 @@ INSERT INTO run_events SELECT 'tenant-' || g / 20 %% 20, 'run-' || g / 20, g %% 
   FROM generate_series(0, %[1]d - 1) g ORDER BY md5(g::text);
 INSERT INTO jobs SELECT g, (enum_range(NULL::job_state))[1 + g %% 5], 'q' || g %% 3, CASE WHEN g %% 5 > 1 THEN now() - interval '90 days' + g * (interval '90 days' / %[1]d) END, repeat('n', 50)
   FROM generate_series(0, %[1]d - 1) g ORDER BY md5(g::text);
+INSERT INTO tasks SELECT j.id, j.state, j.finished_at, j.note FROM jobs j;
 INSERT INTO notes SELECT g, (ARRAY['a', 'b', NULL])[1 + g %% 3], now() - interval '90 days' + g * (interval '90 days' / %[1]d), repeat('n', 50) FROM generate_series(0, %[1]d - 1) g ORDER BY md5(g::text);
+INSERT INTO lines SELECT n.* FROM notes n;
+INSERT INTO marks SELECT n.id, n.created_at, n.note FROM notes n;
 INSERT INTO watched SELECT g, (ARRAY['completed', 'failed', 'open'])[1 + g %% 3], now() - interval '90 days' + g * (interval '90 days' / %[1]d), repeat('n', 50) FROM generate_series(0, %[1]d - 1) g ORDER BY md5(g::text);
 INSERT INTO "Audit-Log"."Run ""Events""" SELECT g, CASE WHEN g %% 3 > 0 THEN 'It''s done' ELSE 'Open' END::"Audit-Log"."Status", now() - interval '90 days' + g * (interval '90 days' / %[1]d) FROM generate_series(0, %[1]d - 1) g ORDER BY md5(g::text);
 `, n)
@@ -271,12 +277,9 @@ func planValues(a *Arm, limit int) map[string]string {
 // on small and large tables, analysed and not.
 func TestPlans(t *testing.T) {
 	forms := map[string]map[string][]string{} // by statement, by plan: where
-	for _, n := range []int{0, 300, 100_000} {
-		db := specimenDB.New(t)
-		conn := db.Conn(t)
-		if n > 0 {
-			mustExec(t, conn, specimenRows(n))
-		}
+	for _, n := range []int{300, 100_000} {
+		conn := specimenDB.New(t).Conn(t)
+		mustExec(t, conn, specimenRows(n))
 		for _, stats := range []string{"never analysed", "analysed", "vacuumed"} {
 			switch stats {
 			case "analysed":

@@ -24,6 +24,7 @@ var pins = []struct{ name, value string }{
 	{"enable_bitmapscan", "off"},
 	{"enable_nestloop", "off"},
 	{"enable_mergejoin", "off"},
+	{"enable_sort", "off"},
 	{"max_parallel_workers_per_gather", "0"},
 }
 

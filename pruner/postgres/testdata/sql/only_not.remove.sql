@@ -1,18 +1,18 @@
 WITH edge AS MATERIALIZED (  -- the age of the first row after the batch: its exclusive end, and the next cursor
-  SELECT e."created_at" AS at FROM ONLY "public"."notes" e
+  SELECT e."created_at" AS at FROM ONLY "public"."lines" e
    WHERE e."created_at" < $1::timestamptz  -- cutoff
      AND e."created_at" >= $2::timestamptz  -- cursor
    ORDER BY e."created_at" OFFSET $3::int LIMIT 1  -- oldest first
 ), tally AS MATERIALIZED (  -- counts of one snapshot
   SELECT count(*) AS examined, count(*) FILTER (WHERE NOT (NOT coalesce(e."kind" = 'a'::pg_catalog.text, false))) AS outside, 0 AS held, 0 AS locked, 0 AS orphan
        , array_agg(e.ctid) FILTER (WHERE (NOT coalesce(e."kind" = 'a'::pg_catalog.text, false))) AS tids
-    FROM ONLY "public"."notes" e
+    FROM ONLY "public"."lines" e
    WHERE e."created_at" < coalesce((SELECT g.at FROM edge g), $1::timestamptz)  -- the one upper bound
      AND e."created_at" >= $2::timestamptz  -- cursor
 ), picked AS MATERIALIZED (  -- what this batch may remove, and nothing else
   SELECT coalesce(t.tids, '{}') AS tids FROM tally t
 ), gone AS (  -- by address: a Tid Scan under every plan
-  DELETE FROM ONLY "public"."notes" d
+  DELETE FROM ONLY "public"."lines" d
    WHERE d.ctid = ANY ((SELECT p.tids FROM picked p)::tid[])
      AND (d."created_at" < coalesce((SELECT g.at FROM edge g), $1::timestamptz)  -- age, again
      AND d."created_at" >= $2::timestamptz

@@ -2,7 +2,7 @@ WITH seen AS MATERIALIZED (  -- the oldest rows before the cutoff, up to a bound
   SELECT e."created_at", e."tenant_id", e."run_id" FROM ONLY "public"."run_events" e
    WHERE e."created_at" < $1::timestamptz AND e."created_at" >= $2::timestamptz
    ORDER BY e."created_at" LIMIT $3::int
-), keys AS MATERIALIZED (  -- distinct owners of the range, with their rows and addresses
+), keys AS MATERIALIZED (  -- distinct owners of the range, with their rows
   SELECT e."tenant_id" AS k0, e."run_id" AS k1, count(*) AS n
        , 0 AS outside, 0 AS held, count(*) AS candidates
        , NULL::timestamptz AS oldest_held, min(e."created_at") AS oldest

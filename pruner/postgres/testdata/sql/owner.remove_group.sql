@@ -3,10 +3,9 @@ WITH seen AS MATERIALIZED (  -- the next rows of one age
    WHERE e."created_at" = $1::timestamptz  -- the group
    ORDER BY e."created_at", e."tenant_id", e."run_id", e."sequence"
    LIMIT $2::int
-), keys AS MATERIALIZED (  -- distinct owners of the range, with their rows and addresses
+), keys AS MATERIALIZED (  -- distinct owners of the range, with their rows
   SELECT e."tenant_id" AS k0, e."run_id" AS k1, count(*) AS n
        , 0 AS outside, 0 AS held, count(*) AS candidates
-       , array_agg(e.tid) AS tids
     FROM seen e
    WHERE true
    GROUP BY e."tenant_id", e."run_id" LIMIT 100000  -- never reached; bounds the planner's estimate
@@ -26,7 +25,11 @@ WITH seen AS MATERIALIZED (  -- the next rows of one age
        , coalesce(sum(o.candidates) FILTER (WHERE o.got IS NULL AND o.ok IS NULL), 0)::bigint AS orphan  -- no such owner, or no key to it
     FROM owners o
 ), picked AS MATERIALIZED (  -- what this batch may remove, and nothing else
-  SELECT ARRAY(SELECT unnest(o.tids) FROM owners o WHERE o.got) AS tids  -- guard
+  SELECT ARRAY(SELECT e.tid
+    FROM seen e
+   WHERE true
+     AND (e."tenant_id", e."run_id") IN (SELECT o.k0, o.k1 FROM owners o WHERE o.got)  -- guard
+  ) AS tids
 ), gone AS (  -- by address: a Tid Scan under every plan
   DELETE FROM ONLY "public"."run_events" d
    WHERE d.ctid = ANY ((SELECT p.tids FROM picked p)::tid[])

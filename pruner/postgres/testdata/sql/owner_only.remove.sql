@@ -3,10 +3,9 @@ WITH edge AS MATERIALIZED (  -- the age of the first row after the batch: its ex
    WHERE e."created_at" < $1::timestamptz  -- cutoff
      AND e."created_at" >= $2::timestamptz  -- cursor
    ORDER BY e."created_at" OFFSET $3::int LIMIT 1  -- oldest first
-), keys AS MATERIALIZED (  -- distinct owners of the range, with their rows and addresses
+), keys AS MATERIALIZED (  -- distinct owners of the range, with their rows
   SELECT e."tenant_id" AS k0, e."run_id" AS k1, count(*) AS n
        , count(*) FILTER (WHERE NOT (NOT (coalesce(e."kind" = 'keep'::pg_catalog.text, false) OR e."kind" IS NULL))) AS outside, 0 AS held, count(*) FILTER (WHERE (NOT (coalesce(e."kind" = 'keep'::pg_catalog.text, false) OR e."kind" IS NULL))) AS candidates
-       , array_agg(e.ctid) FILTER (WHERE (NOT (coalesce(e."kind" = 'keep'::pg_catalog.text, false) OR e."kind" IS NULL))) AS tids
     FROM ONLY "public"."run_events" e
    WHERE e."created_at" < coalesce((SELECT g.at FROM edge g), $1::timestamptz)  -- the one upper bound
      AND e."created_at" >= $2::timestamptz  -- cursor
@@ -27,7 +26,13 @@ WITH edge AS MATERIALIZED (  -- the age of the first row after the batch: its ex
        , coalesce(sum(o.candidates) FILTER (WHERE o.got IS NULL AND o.ok IS NULL), 0)::bigint AS orphan  -- no such owner, or no key to it
     FROM owners o
 ), picked AS MATERIALIZED (  -- what this batch may remove, and nothing else
-  SELECT ARRAY(SELECT unnest(o.tids) FROM owners o WHERE o.got) AS tids  -- guard
+  SELECT ARRAY(SELECT e.ctid
+    FROM ONLY "public"."run_events" e
+   WHERE e."created_at" < coalesce((SELECT g.at FROM edge g), $1::timestamptz)  -- the one upper bound
+     AND e."created_at" >= $2::timestamptz  -- cursor
+     AND (NOT (coalesce(e."kind" = 'keep'::pg_catalog.text, false) OR e."kind" IS NULL))
+     AND (e."tenant_id", e."run_id") IN (SELECT o.k0, o.k1 FROM owners o WHERE o.got)  -- guard
+  ) AS tids
 ), gone AS (  -- by address: a Tid Scan under every plan
   DELETE FROM ONLY "public"."run_events" d
    WHERE d.ctid = ANY ((SELECT p.tids FROM picked p)::tid[])

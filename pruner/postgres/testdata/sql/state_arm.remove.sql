@@ -1,5 +1,5 @@
 WITH edge AS MATERIALIZED (  -- the age of the first row after the batch: its exclusive end, and the next cursor
-  SELECT e."finished_at" AS at FROM ONLY "public"."jobs" e
+  SELECT e."finished_at" AS at FROM ONLY "public"."tasks" e
    WHERE e."finished_at" < $1::timestamptz  -- cutoff
      AND e."finished_at" >= $2::timestamptz  -- cursor
      AND e."state" = 'cancelled'::public.job_state
@@ -7,14 +7,14 @@ WITH edge AS MATERIALIZED (  -- the age of the first row after the batch: its ex
 ), tally AS MATERIALIZED (  -- counts of one snapshot
   SELECT count(*) AS examined, 0 AS outside, 0 AS held, 0 AS locked, 0 AS orphan
        , array_agg(e.ctid) AS tids
-    FROM ONLY "public"."jobs" e
+    FROM ONLY "public"."tasks" e
    WHERE e."finished_at" < coalesce((SELECT g.at FROM edge g), $1::timestamptz)  -- the one upper bound
      AND e."finished_at" >= $2::timestamptz  -- cursor
      AND e."state" = 'cancelled'::public.job_state
 ), picked AS MATERIALIZED (  -- what this batch may remove, and nothing else
   SELECT coalesce(t.tids, '{}') AS tids FROM tally t
 ), gone AS (  -- by address: a Tid Scan under every plan
-  DELETE FROM ONLY "public"."jobs" d
+  DELETE FROM ONLY "public"."tasks" d
    WHERE d.ctid = ANY ((SELECT p.tids FROM picked p)::tid[])
      AND (d."finished_at" < coalesce((SELECT g.at FROM edge g), $1::timestamptz)  -- age, again
      AND d."finished_at" >= $2::timestamptz

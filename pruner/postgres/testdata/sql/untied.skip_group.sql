@@ -1,5 +1,5 @@
 WITH seen AS MATERIALIZED (  -- the next rows of one age
-  SELECT e.ctid AS tid, e."created_at" FROM ONLY "public"."notes" e
+  SELECT e.ctid AS tid, e."created_at" FROM ONLY "public"."marks" e
    WHERE e."created_at" = $1::timestamptz  -- the group
      AND NOT (e.ctid = ANY ($2::tid[]))  -- no index orders them: those that stayed are passed over by address
    LIMIT $3::int
@@ -11,13 +11,13 @@ WITH seen AS MATERIALIZED (  -- the next rows of one age
 ), picked AS MATERIALIZED (  -- what this batch may remove, and nothing else
   SELECT coalesce(t.tids, '{}') AS tids FROM tally t
 ), mine AS MATERIALIZED (  -- those that nobody has locked
-  SELECT d.ctid AS tid FROM ONLY "public"."notes" d
+  SELECT d.ctid AS tid FROM ONLY "public"."marks" d
    WHERE d.ctid = ANY ((SELECT p.tids FROM picked p)::tid[])
      AND (d."created_at" = $1::timestamptz  -- age, again
          ) IS TRUE
      FOR UPDATE SKIP LOCKED
 ), gone AS (  -- by address: a Tid Scan under every plan
-  DELETE FROM ONLY "public"."notes" d
+  DELETE FROM ONLY "public"."marks" d
    WHERE d.ctid = ANY (ARRAY(SELECT m.tid FROM mine m))
      AND (d."created_at" = $1::timestamptz  -- age, again
          ) IS TRUE

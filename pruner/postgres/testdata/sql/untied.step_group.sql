@@ -1,5 +1,5 @@
 WITH seen AS MATERIALIZED (  -- the next rows of one age
-  SELECT e.ctid AS tid, e."created_at" FROM ONLY "public"."notes" e
+  SELECT e.ctid AS tid, e."created_at" FROM ONLY "public"."marks" e
    WHERE e."created_at" = $1::timestamptz  -- the group
      AND NOT (e.ctid = ANY ($2::tid[]))  -- no index orders them: those that stayed are passed over by address
    LIMIT $3::int

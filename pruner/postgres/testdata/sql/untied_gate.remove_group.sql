@@ -1,7 +1,7 @@
 WITH gate AS MATERIALIZED (  -- one sweeper at a time; the loser reads nothing
-  SELECT pg_try_advisory_xact_lock(-2528489884623781501) AS ok
+  SELECT pg_try_advisory_xact_lock(-9106045058422877297) AS ok
 ), seen AS MATERIALIZED (  -- the next rows of one age
-  SELECT e.ctid AS tid, e."created_at" FROM ONLY "public"."notes" e
+  SELECT e.ctid AS tid, e."created_at" FROM ONLY "public"."marks" e
    WHERE e."created_at" = $1::timestamptz  -- the group
      AND (SELECT g.ok FROM gate g)
      AND NOT (e.ctid = ANY ($2::tid[]))  -- no index orders them: those that stayed are passed over by address
@@ -14,7 +14,7 @@ WITH gate AS MATERIALIZED (  -- one sweeper at a time; the loser reads nothing
 ), picked AS MATERIALIZED (  -- what this batch may remove, and nothing else
   SELECT coalesce(t.tids, '{}') AS tids FROM tally t
 ), gone AS (  -- by address: a Tid Scan under every plan
-  DELETE FROM ONLY "public"."notes" d
+  DELETE FROM ONLY "public"."marks" d
    WHERE d.ctid = ANY ((SELECT p.tids FROM picked p)::tid[])
      AND (d."created_at" = $1::timestamptz  -- age, again
          ) IS TRUE
