@@ -70,7 +70,10 @@ func RunAll(ctx context.Context, sweeps []Sweep, budget policy.Budget, o Options
 	if o.clock == nil {
 		o.clock = realClock
 	}
-	all := &run{o: o, budget: budget, pool: &pool{deadline: o.clock.now().Add(budget.Time), rows: budget.Rows}}
+	all := &run{o: o, budget: budget, pool: &pool{rows: budget.Rows}}
+	if budget.Time < NoCeiling {
+		all.pool.deadline = o.clock.now().Add(budget.Time)
+	}
 	for i, s := range sweeps {
 		s.Bounds.clock = o.clock
 		r := newRunner(s)
@@ -113,7 +116,7 @@ func (all *run) turn(ctx context.Context, r *runner, first bool) {
 	case r.done: // refused
 	case all.failed && all.o.FailFast:
 		r.end(nil, StopNotReached, "", nil)
-	case !r.started && (r.signalled(ctx) || all.pool.rows <= 0 || !r.b.clock.now().Before(all.pool.deadline)):
+	case !r.started && (r.signalled(ctx) || all.pool.rows <= 0 || all.pool.left(all.o.clock.now()) <= 0):
 		r.end(nil, StopNotReached, "", nil)
 	default:
 		if !r.started && all.o.OnStart != nil {

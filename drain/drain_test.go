@@ -576,6 +576,19 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+func TestProgressWithoutACeilingOfTime(t *testing.T) {
+	b := newBench(sweep)
+	fill(b.table, 1, 25, "done")
+	_, err := b.run(t, Bounds{Limit: 10, Duration: NoCeiling, OnBatch: func(p Progress) {
+		if p.Left != NoCeiling {
+			t.Errorf("%s are left; want no ceiling", p.Left)
+		}
+	}})
+	if err != nil || b.spy.calls[1].Timeout != 0 {
+		t.Errorf("error %v, timeout %s; want the pruner's own", err, b.spy.calls[1].Timeout)
+	}
+}
+
 func TestZeroCutoffFindsNothing(t *testing.T) {
 	b := newBench(sweep)
 	fill(b.table, 1, 5, "done")

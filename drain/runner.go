@@ -40,8 +40,15 @@ type runner struct {
 
 // pool is the budget that the sweeps of a run share.
 type pool struct {
-	deadline time.Time
+	deadline time.Time // zero: none
 	rows     int
+}
+
+func (p *pool) left(now time.Time) time.Duration {
+	if p.deadline.IsZero() {
+		return NoCeiling
+	}
+	return p.deadline.Sub(now)
 }
 
 func newRunner(s Sweep) *runner {
@@ -101,13 +108,12 @@ func (r *runner) step(ctx context.Context) {
 			r.end(a, StopSignal, "", contextError(ctx))
 			return
 		}
-		left -= pause
 	}
 	batch := pruner.Batch{Cutoff: a.Cutoff, Limit: limit, After: a.at, Mode: mode}
-	if a.began {
+	if a.began && left < NoCeiling {
 		// The batch in hand may finish. Until one has, the Pruner's own timeout holds: a ceiling of time below the time of
 		// one batch would else roll each of them back, night after night.
-		batch.Timeout = max(left, 2*a.pace.foretell(limit), r.b.BatchTarget)
+		batch.Timeout = max(left-pause, 2*a.pace.foretell(limit), r.b.BatchTarget)
 	}
 	called := r.b.clock.now()
 	res, err := a.Pruner.Prune(ctx, batch)
@@ -246,13 +252,14 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// left is the time until the sweep's ceiling or the budget's, and which of them is the nearer.
+// left is the time until the sweep's ceiling or the budget's, and which of them is the nearer; NoCeiling: there is neither.
 func (r *runner) left(now time.Time) (time.Duration, Stop) {
-	left, stop := r.b.Duration-r.elapsed, StopCeiling
-	if r.pool != nil {
-		if l := r.pool.deadline.Sub(now); l < left {
-			return l, StopBudget
-		}
+	left, stop := time.Duration(NoCeiling), StopCeiling
+	if r.b.Duration < NoCeiling {
+		left = r.b.Duration - r.elapsed
+	}
+	if r.pool != nil && r.pool.left(now) < left {
+		left, stop = r.pool.left(now), StopBudget
 	}
 	return left, stop
 }

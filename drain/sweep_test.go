@@ -285,6 +285,21 @@ func TestRunAllPauses(t *testing.T) {
 	}
 }
 
+func TestRunAllWithoutABudgetOfTime(t *testing.T) {
+	ra := newRunAll(15, 20)
+	for i := range ra.sweeps {
+		ra.sweeps[i].Bounds.Duration = NoCeiling
+	}
+	rs, err := ra.run(t.Context(), policy.Budget{Time: NoCeiling, Rows: NoCeiling}, Options{OnBatch: func(p Progress) {
+		if p.Left != NoCeiling {
+			t.Errorf("%s are left; want no ceiling", p.Left)
+		}
+	}})
+	if err != nil || stops(rs) != "a 15 drained, b 20 drained" {
+		t.Errorf("%s, error %v", stops(rs), err)
+	}
+}
+
 func TestRunAllProgress(t *testing.T) {
 	ra := newRunAll(15, 20)
 	var got []string

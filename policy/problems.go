@@ -19,10 +19,14 @@ type Problem struct {
 }
 
 func (p Problem) String() string {
-	if p.Fix == "" {
-		return p.Key + ": " + p.What
+	text := p.What
+	if p.Key != "" {
+		text = p.Key + ": " + text
 	}
-	return p.Key + ": " + p.What + "; " + p.Fix
+	if p.Fix != "" {
+		text += "; " + p.Fix
+	}
+	return text
 }
 
 var sweepName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)

@@ -40,7 +40,7 @@ func TestProblems(t *testing.T) {
 		change func(*policy.Sweep)
 		want   []string
 	}{
-		{"no name", func(s *policy.Sweep) { s.Name = "" }, []string{`: "" is no name of a sweep; write a lower-case letter, then letters, digits and _, 48 at most`}},
+		{"no name", func(s *policy.Sweep) { s.Name = "" }, []string{`"" is no name of a sweep; write a lower-case letter, then letters, digits and _, 48 at most`}},
 		{"no table", func(s *policy.Sweep) { s.Table = policy.Name{} }, []string{"table: no table is named"}},
 		{"no schema", func(s *policy.Sweep) { s.Table.Schema = "" }, []string{`table: "jobs" has no schema; write schema.table`}},
 		{"no age", func(s *policy.Sweep) { s.Age = "" }, []string{"age: no column is named"}},

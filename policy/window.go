@@ -83,7 +83,7 @@ func CutoffAt(t time.Time) Cutoff {
 	if t.IsZero() {
 		return Cutoff{}
 	}
-	t = t.UTC()
+	t = t.UTC().Round(0) // without the monotonic reading, so that equal cutoffs are ==
 	return Cutoff{at: t.Add(-time.Duration(t.Nanosecond() % 1000))}
 }
 

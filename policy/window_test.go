@@ -129,3 +129,11 @@ func TestMustWindowPanics(t *testing.T) {
 	}()
 	policy.MustWindow(0)
 }
+
+// TestEqualCutoffs holds that cutoffs of one instant are ==, whichever clock the instant was read from.
+func TestEqualCutoffs(t *testing.T) {
+	now := time.Now() // it carries a monotonic reading
+	if policy.CutoffAt(now) != policy.CutoffAt(now.Round(0)) {
+		t.Error("a monotonic reading tells equal cutoffs apart")
+	}
+}

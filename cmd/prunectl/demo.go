@@ -60,7 +60,7 @@ func (a *app) demo(f *demoFlags) error {
 
 	d := &demo{app: a, rows: rows}
 	err := d.run(a.interrupt.soft, f.keep)
-	
+	err = errors.Join(err, d.cleanup())
 	if code := a.interrupt.code(); code != 0 && (err == nil || errors.Is(err, context.Canceled)) {
 		a.out.say("stopped by %s; nothing is left behind (exit %d)", a.interrupt.name(), code)
 		return reported(code)

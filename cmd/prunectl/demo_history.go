@@ -45,7 +45,7 @@ func (d *demo) fill(ctx context.Context, pool *pgxpool.Pool) error {
 	if err != nil {
 		return err
 	}
-	defer m.Close()
+	defer func() { _ = m.Close() }()
 	if _, err := m.Up(ctx); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func demoFolder(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the server runs as another user
+	if err := os.Chmod(dir, 0o755); err != nil { // the server runs as another user
 		t.Fatal(err)
 	}
 	return dir

@@ -52,8 +52,8 @@ func TestSecondSignal(t *testing.T) {
 	const jobs = 200
 	db := tables.New(t)
 	addJobs(t, db, jobs)
-	slowDeletes(t, db, 200) // 20 s a batch
-	r := invocation{args: []string{"sweep", "-o", "json"}, env: at(db), policy: policyOf(with(jobsSweep, "batch: {limit: 100}"), eventsSweep)}.start(t)
+	slowDeletes(t, db, 2000) // minutes a batch, so that its end is not taken for the cancel
+	r := invocation{args: []string{"sweep", "-o", "json"}, env: at(db), policy: policyOf(with(with(jobsSweep, "batch: {limit: 100}"), "timeouts: {statement: 10min}"), eventsSweep)}.start(t)
 	deleting := func() bool {
 		return db.Int(t, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'prunectl' AND state = 'active' AND wait_event = 'PgSleep' AND datname = current_database()") > 0
 	}

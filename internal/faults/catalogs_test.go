@@ -50,6 +50,8 @@ var catalogs = []fault{
 				outcome: outcome{sweep: "audit_log", stop: report.Refused}, also: []outcome{{sweep: "reserved", stop: report.Planned, due: 1, thisRun: 1, held: 1}}, left: 10},
 			run{name: "a dot splits once", args: "plan", policy: strings.Replace(quoted, `["Audit-Log", 'Run "Events"']`, `Audit-Log.Run "Events"`, 1),
 				outcome: outcome{sweep: "audit_log", stop: report.Planned, due: 6, thisRun: 6, held: 2}, also: []outcome{{sweep: "reserved", stop: report.Planned, due: 1, thisRun: 1, held: 1}}, left: 10},
+			sql(`create table "x.y" as select now() - interval '90 days' as at; create index on "x.y" (at)`),
+			run{name: "a dot in a name", args: "plan", policy: with(without(unguarded("dotted", ""), "index"), "table: [public, x.y]"), outcome: outcome{stop: report.Planned, due: 1, thisRun: 1}, left: 10},
 			run{policy: quoted, outcome: outcome{sweep: "audit_log", stop: report.Drained, removed: 6, held: 2},
 				also: []outcome{{sweep: "reserved", stop: report.Drained, removed: 1, held: 1}}, left: 3},
 			fact{`select count(*) || ' ' || (select count(*) from "select") from "Audit-Log"."Run ""Events"""`, "2 1"},

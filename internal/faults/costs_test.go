@@ -14,7 +14,7 @@ var costs = []fault{
 				says: []string{"a batch of one row: the batch did not end within its statement timeout of 400ms"}},
 			// A batch of 1,000 takes longer than the timeout: it fails, and is halved until it fits.
 			sql("create or replace function slow() returns trigger language plpgsql as $$ begin perform pg_sleep(0.0004); return old; end $$"),
-			sql("alter role sweeper in database current set statement_timeout = '400ms'"),
+			sql("do $$ begin execute format('alter role sweeper in database %I set statement_timeout = %L', current_database(), '400ms'); end $$"),
 			run{name: "halved until they fit", args: "sweep --max-rows 2000", role: "sweeper", policy: with(backlog, "batch: {limit: 100000, target: 1h}"),
 				outcome: outcome{stop: report.Budget, by: report.ByRows, removed: 2000}, left: 298000, checked: inTime(0.4)},
 			sql("drop trigger events_slow on run_events"),
@@ -51,7 +51,8 @@ var costs = []fault{
 			dry("sweep --dry-run --busy-ok --fail-fast --only run_events --max-time 5min", ""),
 			run{args: "sweep --dry-run --detailed-exitcode", policy: threeBatches, code: 3, outcome: outcome{stop: report.Planned, due: 40, thisRun: 30, held: 150, orphan: 5}, left: 195},
 			run{name: "in the table", args: "sweep --dry-run -o table", policy: threeBatches, left: 195, says: []string{
-				"run_events: 40 are due", "one run is not enough", "nothing was removed; prunectl sweep would remove at most 30 rows in this run"}},
+				"run_events: one run is not enough: 40 are due and it removes 30 at most", "5 kept as orphans",
+				"nothing was removed; prunectl sweep would remove at most 30 rows in this run"}},
 			run{name: "by rows", args: "plan --count-limit 7", policy: with(eventsSweep, "ceiling: {rows: 30}"), outcome: outcome{stop: report.Planned, held: 7}, left: 195},
 			fact{"select pg_stat_get_tuples_deleted('run_events'::regclass)", "0"},
 			// Batches that remove something are counted: not the fifteen of the head that is held. The five orphans are in one

@@ -29,7 +29,7 @@ type step interface{ do(s *scene) }
 
 // scene is an entry that is being carried out.
 type scene struct {
-	t        testing.TB // of the step
+	t        *testing.T // of the step
 	entry    *testing.T // of the whole entry
 	bin      string
 	rows     string
@@ -39,7 +39,7 @@ type scene struct {
 }
 
 // in is the same scene for a step that is a test of its own.
-func (s *scene) in(t testing.TB) *scene {
+func (s *scene) in(t *testing.T) *scene {
 	c := *s
 	c.t = t
 	return &c

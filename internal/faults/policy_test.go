@@ -34,10 +34,8 @@ func unguarded(table, index string) string {
 // with gives a sweep these lines, in the place of those with the same keys.
 func with(sweep string, lines ...string) string {
 	for _, line := range lines {
-		sweep = without(sweep, strings.SplitN(line, ":", 2)[0])
-		if line != "" {
-			sweep += "    " + line + "\n"
-		}
+		key, _, _ := strings.Cut(line, ":")
+		sweep = without(sweep, key) + "    " + line + "\n"
 	}
 	return sweep
 }

@@ -37,8 +37,7 @@ var races = []fault{
 		file: "owner-reopened-during-batch", as: "rolled back", query: countEvents, answer: "10", rows: countEvents,
 		steps: []step{
 			session{text: "begin; update runs set status = 'queued' where id = 1"},
-			run{name: "while it is being reopened", policy: eventsSweep, outcome: outcome{stop: report.Locked, locked: 10}, left: 10,
-				says: []string{}},
+			run{name: "while it is being reopened", policy: eventsSweep, outcome: outcome{stop: report.Locked, locked: 10}, left: 10},
 			session{text: "rollback"},
 			run{name: "after", policy: eventsSweep, outcome: outcome{stop: report.Drained, removed: 10}},
 		},

@@ -45,6 +45,9 @@ type run struct {
 	checked func(s *scene, r report.Report)
 }
 
+// anything stands for a count that is not the same each time.
+const anything = -1
+
 // outcome is what must become of a sweep.
 type outcome struct {
 	sweep string      // "": the first of the report
@@ -102,7 +105,7 @@ func (p *process) end(t testing.TB) int {
 
 func (r run) do(s *scene) {
 	s.t.Helper()
-	s.entry.Run(r.title(), func(t *testing.T) { r.carryOut(s.in(t)) })
+	s.t.Run(r.title(), func(t *testing.T) { r.carryOut(s.in(t)) })
 }
 
 func (r run) title() string {
@@ -137,7 +140,7 @@ func (r run) carryOut(s *scene) {
 	if code != r.code {
 		t.Errorf("exit code %d instead of %d", code, r.code)
 	}
-	if left != r.left {
+	if left != r.left && r.left != anything {
 		t.Errorf("%d rows are left instead of %d", left, r.left)
 	}
 	text := p.stderr.String() + p.stdout.String()
@@ -261,6 +264,12 @@ func (r run) compare(t testing.TB, doc *report.Report) {
 				is.due += a.Due
 				is.thisRun += a.ThisRun
 			}
+		}
+		if want.removed == anything {
+			is.removed = anything // it adds up with the rows that are gone all the same
+		}
+		if want.moved == anything {
+			is.moved = anything
 		}
 		if want.batches == 0 {
 			is.batches = 0

@@ -90,7 +90,7 @@ var windows = []fault{
 			refused("a word where a list is due", with(jobsSweep, "guard: {state: state, terminal: done}"), 21, "prunectl.yaml:10:", "jobs.guard.terminal", `"done"`, "write [done]"),
 			refused("no terminal state", with(jobsSweep, "guard: {state: state, terminal: []}"), 21, "prunectl.yaml:10:", "jobs.guard.terminal", "the list is empty"),
 			refused("several at once", with(jobsSweep, "retension: 7d", "window: 7", "guard: {state: state, terminal: []}"), 21, `unknown key "retension"`, `"7" has no unit`, "the list is empty"),
-			run{name: "a BOM is no fault", args: "plan", file: "\ufeff" + fileOf(jobsSweep), outcome: outcome{stop: report.Planned, due: 14, thisRun: 14}, left: 21},
+			run{name: "a byte order mark", file: "\ufeff" + fileOf(jobsSweep), code: 2, left: 21, says: []string{"prunectl.yaml:1:1: the file starts with a byte order mark"}},
 		},
 	},
 }

@@ -91,7 +91,7 @@ sweeps:
     window: 90d
     overlaps: [first]
     guard:
-      none: >-
+      none: |
         an audit line,
         nothing is owed
 `
@@ -228,7 +228,7 @@ func TestPosition(t *testing.T) {
 		{"first", "only.kind.7", "p.yaml:20:17", "p.yaml:20:17"},
 		{"first", "guard", "p.yaml:25:7", "p.yaml:24:5"},
 		{"first", "guard.live.queued", "p.yaml:29:11", "p.yaml:29:11"},
-		{"first", `guard.live."it's"`, "p.yaml:30:11", "p.yaml:30:11"},
+		{"first", "guard.live.it's", "p.yaml:30:11", "p.yaml:30:11"},
 		{"first", "set.que.skip_notify", "p.yaml:37:28", "p.yaml:37:11"},
 		// what is not written is where the nearest key above it is
 		{"first", "guard.owner.state", "p.yaml:24:5", "p.yaml:24:5"},

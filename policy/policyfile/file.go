@@ -78,12 +78,14 @@ type path struct{ sweep, key string }
 // String is the path for a message.
 func (p path) String() string {
 	switch {
+	case p.sweep == "" && p.key == "":
+		return ""
 	case p.sweep == "":
-		return p.key
+		return printable(p.key)
 	case p.key == "":
 		return printable(p.sweep)
 	}
-	return printable(p.sweep) + "." + p.key
+	return printable(p.sweep + "." + p.key)
 }
 
 // child is the path one key further in. What stands under `sweeps` are the sweeps.
@@ -92,9 +94,9 @@ func (p path) child(key string) path {
 	case p == path{key: "sweeps"}:
 		return path{sweep: key}
 	case p.key == "":
-		return path{p.sweep, printable(key)}
+		return path{p.sweep, key}
 	}
-	return path{p.sweep, p.key + "." + printable(key)}
+	return path{p.sweep, p.key + "." + key}
 }
 
 func (p path) parent() path {

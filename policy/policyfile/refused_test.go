@@ -112,7 +112,7 @@ var refused = []struct {
 
 	// the top
 	{"no version", "sweeps: {}\n", []string{"1:1: version is missing; write version: 1", "1:9: sweeps: there is no sweep; write at least one"}},
-	{"newer version", "version: 2\nsweeps: {a: {frobnicate: 1}}\nx: 1\n", []string{"1:10: version: the file is of version 2, and this prunectl reads version 1; use a newer prunectl"}},
+	{"newer version", "version: 2\nsweeps: &new {a: {frobnicate: 1}}\nx: 1\n", []string{"1:10: version: the file is of version 2, and this prunectl reads version 1; use a newer prunectl"}},
 	{"version 0", strings.Replace(sweep(), "version: 1", "version: 0", 1), []string{"1:10: version: there is no version 0; write version: 1"}},
 	{"version in quotes", strings.Replace(sweep(), "version: 1", `version: "1"`, 1), []string{`1:10: version: found the text "1"; write a whole number, as in version: 1`}},
 	{"version with a dot", strings.Replace(sweep(), "version: 1", `version: 1.0`, 1), []string{`1:10: version: found the number 1.0; write a whole number, as in version: 1`}},
@@ -215,6 +215,8 @@ var refused = []struct {
 	{"window by state, below the floor", window("{done: 1min, failed: 1h}"), []string{"6:20: jobs.window.done: 1min is below the floor of 1h; lengthen it, or write floor: 1min in this sweep"}},
 	{"windows by state without states", sweep("window: {done: 1d}", "guard: {ended: true}"), []string{"6:13: jobs.window: windows by state need a guard by the row's own state; give guard.state, or one window for all"}},
 	{"window of a number in quotes", sweep(`window: {"1": 1d}`, "guard: {state: s, terminal: [1]}"), []string{`6:14: jobs.window.1: the state is the text "1" here and the number 1 in guard.terminal; write it alike in both`}},
+	{"windows of states that could not be read", sweep("window: {done: 1d, gone: 90}", "guard: {state: s, terminal: done}"), []string{
+		`6:30: jobs.window.gone: "90" has no unit; write 90d, 90h or 90min`, `7:33: jobs.guard.terminal: found the text "done", and a list is due; write [done]`}},
 	{"window of null", window("{done: 1d, failed: 1d, null: 1d}"), []string{"6:36: jobs.window.null: null is no state; leave it out: a null state always protects"}},
 	{"window of a state nested too far", window("{done: {a: 1d}, failed: 1d}"), []string{"6:20: jobs.window.done: found a mapping; write a duration or never, as in 90d"}},
 
@@ -231,7 +233,7 @@ var refused = []struct {
 	{"only an odd truth", sweep("only: {n: True}"), []string{"8:15: jobs.only.n: True is read in several ways; write a plain number, true, false or null, or a text in quotes"}},
 	{"only an odd null", sweep("only: {n: ~}"), []string{"8:15: jobs.only.n: ~ is read in several ways; write a plain number, true, false or null, or a text in quotes"}},
 	{"only a number too large", sweep("only: {n: 9223372036854775808}"), []string{"8:15: jobs.only.n: 9223372036854775808 is too large for a whole number here; write it in quotes"}},
-	{"only a column with a blank", sweep(`only: {"queue ": mail}`), []string{`8:12: jobs.only."queue ": "queue " has blanks round it; write queue`}},
+	{"only a column with a blank", sweep(`only: {"queue ": mail}`), []string{`8:12: "jobs.only.queue ": "queue " has blanks round it; write queue`}},
 
 	// guard
 	{"no guard", sweep("-guard"), []string{"3:3: jobs: guard is missing; write guard: {ended: true}"}},
@@ -327,6 +329,8 @@ var refused = []struct {
 		"8:3: again: sweep jobs (line 3) removes from the same table; say overlaps: [jobs] if a row may go by either"}},
 	{"three sweeps on one table", sweep() + again("b", "public.jobs", "{ended: true}", "overlaps: [jobs]") + again("c", "public.jobs", "{ended: true}"), []string{
 		"14:3: c: sweeps jobs (line 3), b (line 8) remove from the same table; say overlaps: [jobs, b] if a row may go by any of them"}},
+	{"two sweeps on one table, one with a guard that could not be read", sweep("guard: done") + again("again", "public.jobs", "{state: state, terminal: [dead]}"), []string{
+		`7:12: jobs.guard: found the text "done"; write a mapping of none, ended, state, terminal, live, final, owner`}},
 	{"a table in two spellings", sweep() + again("b", "[public, jobs]", "{ended: true}"), []string{
 		"8:3: b: sweep jobs (line 3) removes from the same table; say overlaps: [jobs] if a row may go by either"}},
 	{"overlaps a later sweep", sweep("overlaps: [again]") + again("again", "public.jobs", "{ended: true}", "overlaps: [jobs]"), []string{
@@ -339,6 +343,7 @@ var refused = []struct {
 
 	// keys
 	{"misspelt key", strings.Replace(window("90"), "window", "windw", 1), []string{`6:5: jobs: unknown key "windw"; did you mean window?`}},
+	{"misspelt key of a mapping", sweep("ceiling: {row: 5}"), []string{`8:15: jobs.ceiling: unknown key "row"; did you mean rows?`}},
 	{"another tool's key", sweep("-window", "retension: 7d"), []string{`7:5: jobs: unknown key "retension"; did you mean window?`}},
 	{"key of nobody", sweep("frobnicate: 1"), []string{`8:5: jobs: unknown key "frobnicate"; there is table, age, window, floor, only, guard, index, batch, ceiling, timeouts, pause, set, commit, overlaps`}},
 	{"key that is no word", sweep(`"a: b\n": 1`), []string{`8:5: jobs: unknown key "a: b\n"; there is table, age, window, floor, only, guard, index, batch, ceiling, timeouts, pause, set, commit, overlaps`}},

@@ -60,17 +60,11 @@ func (r *reader) sweep(e entry, d defaults) sweepAt {
 // problems reports what the policy itself finds wrong, unless it follows from what was reported already.
 func (r *reader) problems(s policy.Sweep) {
 	for _, pr := range s.Problems() {
-		p := path{sweep: s.Name}
-		// What stands behind the first dot of these is a state or a name, with dots of its own perhaps.
-		if first, rest, ok := strings.Cut(pr.Key, "."); ok && (first == "window" || first == "only" || first == "set") {
-			p = p.child(first).child(rest)
-		} else {
-			p.key = pr.Key
-		}
+		p := path{s.Name, pr.Key}
 		if r.follows(p, pr, s) {
 			continue
 		}
-		r.fail(r.file.place(p, pr.AtKey), p, "%s", strings.TrimPrefix(pr.String(), pr.Key+": "))
+		r.fail(r.file.place(p, pr.AtKey), p, "%s", policy.Problem{What: pr.What, Fix: pr.Fix})
 	}
 }
 

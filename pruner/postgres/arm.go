@@ -164,11 +164,16 @@ func (a *Arm) run(ctx context.Context, conn *pgx.Conn, b pruner.Batch, s shape, 
 		args[argTie+strconv.Itoa(i)] = k
 	}
 	calls := []call{a.settingsSQL().with(args), a.statement(s).with(args), a.afterSQL(s).with(args)}
-	within, cancel := context.WithTimeout(ctx, 2*timeout+commitPatience)
+	if ctx.Err() != nil {
+		return pruner.Result{}, batchRow{}, fmt.Errorf("the batch was not begun: %w", context.Cause(ctx))
+	}
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*timeout+commitPatience)
 	defer cancel()
 
 	start := time.Now()
+	stop := canceling(ctx, conn, cancel)
 	answers, err := transaction(within, conn, calls)
+	stop()
 	ran := time.Since(start)
 	var lost *commitError
 	if err != nil && (!errors.As(err, &lost) || settled(err)) {
@@ -176,6 +181,9 @@ func (a *Arm) run(ctx context.Context, conn *pgx.Conn, b pruner.Batch, s shape, 
 			rollback(conn)
 		}
 		return pruner.Result{}, batchRow{}, a.classify(ctx, conn, err, ran, limitsOf(answers))
+	}
+	if err != nil && len(answers) < len(calls) {
+		return pruner.Result{}, batchRow{}, &pruner.UnknownCommitError{Err: lost.err}
 	}
 	res, row, xid, bad := a.count(answers, s)
 	if bad != nil {

@@ -9,6 +9,34 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
+// canceling has the server cancel the batch when ctx ends, and lets the batch read on: only the server's answer says
+// whether it was rolled back or had been committed before. A request that comes between two statements is passed over, so
+// it is repeated. Without an answer within cancelPatience the connection is given up. stop ends all that, and no request
+// is on its way when it returns, so that none meets the session's next statement.
+func canceling(ctx context.Context, conn *pgx.Conn, giveUp func()) (stop func()) {
+	over, done := make(chan struct{}), make(chan struct{})
+	release := context.AfterFunc(ctx, func() {
+		defer close(done)
+		defer time.AfterFunc(cancelPatience, giveUp).Stop()
+		for {
+			within, cancel := context.WithTimeout(context.Background(), cancelPatience)
+			_ = conn.PgConn().CancelRequest(within)
+			cancel()
+			select {
+			case <-over:
+				return
+			case <-time.After(cancelPause):
+			}
+		}
+	})
+	return func() {
+		close(over)
+		if !release() {
+			<-done
+		}
+	}
+}
+
 // settled reports whether a failure of COMMIT leaves no doubt that the batch was rolled back: the server refused it and
 // the connection lives on.
 func settled(err error) bool {

@@ -125,7 +125,7 @@ func (t *target) heldSQL() statement {
 			null = append(null, fmt.Sprintf("o.k%d IS NULL", i))
 		}
 		parts = append(parts, fmt.Sprintf(`SELECT CASE WHEN o.ok IS NOT NULL THEN 'owner' WHEN %s THEN 'ownerless' ELSE 'orphan' END, x.state, sum(o.candidates)::bigint, CASE WHEN bool_and(o.ok IS NOT NULL) THEN count(*) END, min(o.oldest)
-  FROM owners o LEFT JOIN LATERAL (SELECT r.%s::text AS state FROM ONLY %s r WHERE %s) x ON true
+  FROM owners o LEFT JOIN LATERAL (SELECT r.%s::text AS state FROM ONLY %s r WHERE %s OFFSET 0) x ON true
  WHERE o.got IS NULL AND o.candidates > 0 GROUP BY 1, 2`, strings.Join(null, " OR "), ident(o.Column), tableName(r.owner.name), strings.Join(on, " AND ")))
 	}
 	r.b.WriteString(")\n")

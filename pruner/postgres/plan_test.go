@@ -55,10 +55,16 @@ func (n *node) walk(above []*node, f func(*node, []*node)) {
 	}
 }
 
-// form is the plan without what depends on the data: which nodes, in which order, on what.
+// form is what the plan does to tables, without what depends on the data: which nodes stand over a table, in which order.
+// What it does with rows that it has read already may change with their number.
 func (n *node) form() string {
 	var b strings.Builder
 	n.each(func(n *node, above []*node) {
+		tables := false
+		n.each(func(m *node, _ []*node) { tables = tables || m.Relation != "" })
+		if !tables {
+			return
+		}
 		fmt.Fprintf(&b, "%s%s", strings.Repeat("  ", len(above)), n.Type)
 		for _, s := range []string{n.Strategy, n.Subplan, n.Relation, n.Alias, n.Index, n.CTE} {
 			if s != "" && !strings.HasPrefix(s, "InitPlan") { // numbered and named differently in 17 and later
@@ -85,7 +91,10 @@ func (p planner) begin(t testing.TB) {
 
 func (p planner) end(t testing.TB) {
 	t.Helper()
-	mustExec(t, p.conn, "ROLLBACK; DEALLOCATE ALL")
+	mustExec(t, p.conn, "ROLLBACK")
+	if err := p.conn.DeallocateAll(context.Background()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // prepare makes a prepared statement of st: only such a one has a generic plan.
@@ -188,15 +197,17 @@ func planFaults(a *Arm, s shape, e explained) (faults []string) {
 	if s.group {
 		want["range"] = 1
 	}
-	if s.mode == pruner.Remove || s.mode == pruner.SkipLocked {
+	switch {
+	case s.look:
+		want["range"] = 1
+	case s.mode == pruner.Remove:
 		want["delete"], want["by address"] = 1, 1
-	}
-	if s.mode == pruner.SkipLocked {
-		want["by address"] = 2
+	case s.mode == pruner.SkipLocked:
+		want["delete"], want["by address"] = 1, 2
 	}
 	if a.owner != nil {
 		want["owner"], want["locked owner"] = 2, 1
-		if a.arm.Owner.Final {
+		if a.arm.Owner.Final || s.look {
 			want["locked owner"] = 0
 		}
 	}
@@ -221,16 +232,27 @@ func rangeConds(a *Arm, s shape) (conds []*regexp.Regexp) {
 	add := func(column, op string) {
 		conds = append(conds, regexp.MustCompile(`[( ]`+regexp.QuoteMeta(plainIdent(column))+`\)? `+op+` `))
 	}
-	if s.group {
-		add(a.sweep.Age, "=")
-	} else {
+	lower, upper := ">=", "<="
+	if a.ties.desc {
+		lower, upper = upper, lower
+	}
+	switch {
+	case !s.group:
 		add(a.sweep.Age, "<")
 		add(a.sweep.Age, ">=")
-	}
-	if s.next && len(a.ties.columns) == 1 {
-		add(a.ties.columns[0].name, map[bool]string{false: ">", true: "<"}[a.ties.desc])
-	} else if s.next {
-		conds = append(conds, regexp.MustCompile(`ROW\(`+regexp.QuoteMeta(plainIdent(a.ties.columns[0].name))))
+	case len(a.ties.columns) == 0:
+		add(a.sweep.Age, "=")
+	default:
+		add(a.sweep.Age, upper)
+		if !s.next {
+			add(a.sweep.Age, lower)
+			break
+		}
+		columns := []string{plainIdent(a.sweep.Age)}
+		for _, c := range a.ties.columns {
+			columns = append(columns, plainIdent(c.name))
+		}
+		conds = append(conds, regexp.MustCompile(`ROW\(`+regexp.QuoteMeta(strings.Join(columns, ", "))+`\)`))
 	}
 	for _, e := range a.arm.Equal {
 		if slices.Contains(a.index.columns, e.Column) {
@@ -273,6 +295,20 @@ func planValues(a *Arm, limit int) map[string]string {
 	return v
 }
 
+// planned is a statement of an arm with its shape, for plans: those of batches, and the looks.
+type planned struct {
+	shape
+	statement
+}
+
+func plannedOf(a *Arm) map[string]planned {
+	m := map[string]planned{"plan": {shape{look: true}, a.planSQL()}}
+	for name, s := range shapesOf(a) {
+		m[name] = planned{s, a.render(s)}
+	}
+	return m
+}
+
 // TestPlans holds that every statement of a batch has one plan and the right one: whatever the limit, custom and generic,
 // on small and large tables, analysed and not.
 func TestPlans(t *testing.T) {
@@ -291,8 +327,8 @@ func TestPlans(t *testing.T) {
 				arm := sp.open(t, Conn(conn))
 				p := planner{conn, arm}
 				p.begin(t)
-				for name, s := range shapesOf(arm) {
-					st := arm.render(s)
+				for name, pl := range plannedOf(arm) {
+					s, st := pl.shape, pl.statement
 					if err := p.prepare(t.Context(), name, st); err != nil {
 						t.Fatal(err)
 					}
@@ -313,7 +349,7 @@ func TestPlans(t *testing.T) {
 					}
 					look("generic", 5000, true)
 					limits := []int{5000}
-					if s.mode == pruner.Remove {
+					if s.mode == pruner.Remove && !s.look {
 						limits = []int{1, 100, 5000, 20000}
 					}
 					for _, limit := range limits {
@@ -337,3 +373,80 @@ func TestPlans(t *testing.T) {
 
 // removing reports whether the node looks for the rows to be removed: alias d, or d_1 where the statement has two.
 func removing(n *node) bool { return n.Alias == "d" || strings.HasPrefix(n.Alias, "d_") }
+
+// TestPlansOfGroups holds that a group of equal ages is walked through the serving index, however large it is beside the
+// table and whatever other index has its key in order: the primary key would lead past all rows of other ages.
+func TestPlansOfGroups(t *testing.T) {
+	for _, script := range []string{
+		specimenRows(20_000) + `UPDATE lines SET created_at = '2020-01-01'; UPDATE jobs SET finished_at = '2020-01-01' WHERE id > 10000; UPDATE tasks SET finished_at = '2020-01-01' WHERE id > 10000;`,
+		specimenRows(20_000) + `UPDATE lines SET created_at = date_trunc('month', created_at); UPDATE jobs SET finished_at = date_trunc('month', finished_at);`,
+	} {
+		conn := specimenDB.New(t).Conn(t)
+		mustExec(t, conn, script)
+		mustExec(t, conn, "VACUUM ANALYZE")
+		for _, sp := range specimens() {
+			arm := sp.open(t, Conn(conn))
+			if len(arm.ties.columns) == 0 || arm.owner != nil {
+				continue
+			}
+			p := planner{conn, arm}
+			p.begin(t)
+			for name, s := range map[string]shape{"first": {group: true}, "next": {group: true, next: true}} {
+				st := arm.render(s)
+				if err := p.prepare(t.Context(), name, st); err != nil {
+					t.Fatal(err)
+				}
+				for _, limit := range []int{1, 100, 5000} {
+					for _, generic := range []bool{false, true} {
+						values := planValues(arm, limit)
+						values[argAfter], values[argTie+"0"] = "2020-01-01 00:00:00+00", "15000"
+						e, err := p.explain(t.Context(), "FORMAT JSON", name, st, values, generic)
+						if err != nil {
+							t.Fatal(err)
+						}
+						for _, f := range planFaults(arm, s, e) {
+							t.Errorf("%s %s, limit %d, generic %t: %s", sp.name, name, limit, generic, f)
+						}
+					}
+				}
+			}
+			p.end(t)
+		}
+	}
+}
+
+// TestPlansBesideOtherIndexes holds what is left to the planner where several indexes serve: which of them it takes, but
+// not whether the range bounds it.
+func TestPlansBesideOtherIndexes(t *testing.T) {
+	conn := specimenDB.New(t).Conn(t)
+	mustExec(t, conn, specimenRows(20_000)+`
+CREATE INDEX ON run_events (created_at); CREATE INDEX ON run_events (tenant_id, run_id, created_at); CREATE INDEX ON run_events (tenant_id, run_id); CREATE INDEX ON run_events (kind, created_at);
+CREATE INDEX ON jobs (finished_at DESC); CREATE INDEX ON jobs (state); CREATE INDEX ON jobs (state, finished_at); CREATE INDEX ON jobs (queue, finished_at, id); CREATE INDEX ON jobs (finished_at) WHERE state = 'discarded';
+CREATE INDEX ON tasks (state); CREATE INDEX ON tasks (finished_at, id); CREATE INDEX ON notes (kind); CREATE INDEX ON notes (created_at); CREATE INDEX ON lines (kind, created_at); CREATE INDEX ON marks (id, created_at);
+CREATE INDEX ON runs (status); CREATE INDEX ON runs (id); CREATE INDEX ON runs (status, tenant_id, id);`)
+	mustExec(t, conn, "VACUUM ANALYZE")
+	for _, sp := range specimens() {
+		arm := sp.open(t, Conn(conn))
+		p := planner{conn, arm}
+		p.begin(t)
+		for name, s := range shapesOf(arm) {
+			st := arm.render(s)
+			if err := p.prepare(t.Context(), name, st); err != nil {
+				t.Fatal(err)
+			}
+			for _, generic := range []bool{false, true} {
+				e, err := p.explain(t.Context(), "FORMAT JSON", name, st, planValues(arm, 5000), generic)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, f := range planFaults(arm, s, e) {
+					// Any index whose condition is the age will do, and any by which an owner is one row by its statistics.
+					if !strings.HasPrefix(f, "the range is read through the index") && !strings.Contains(f, "on owners has no") {
+						t.Errorf("%s %s, generic %t: %s", sp.name, name, generic, f)
+					}
+				}
+			}
+		}
+		p.end(t)
+	}
+}

@@ -123,26 +123,36 @@ func (r *renderer) seen() {
 		cols = append(cols, "e."+ident(c))
 	}
 	r.line("  SELECT %s FROM ONLY %s e", strings.Join(cols, ", "), tableName(r.table.name))
-	r.line("   WHERE e.%s = %s  -- the group", age, r.arg(argAfter, "timestamptz"))
-	r.equalities("e")
-	r.gated()
-	switch {
-	case len(r.ties.columns) > 0:
-		if r.next {
-			var have, last []string
-			for i, c := range r.ties.columns {
-				have = append(have, "e."+ident(c.name))
+	at := r.arg(argAfter, "timestamptz")
+	if len(r.ties.columns) == 0 {
+		r.line("   WHERE e.%s = %s  -- the group", age, at)
+		r.equalities("e")
+		r.gated()
+		r.line("     AND NOT (e.ctid = ANY (%s))  -- no index orders them: those that stayed are passed over by address", r.arg(argPassed, "tid[]"))
+	} else {
+		// Two bounds and no equality: it would leave the key alone to order by, and the planner free to walk another index
+		// on that, past rows of every other age.
+		after, until, dir := ">", "<=", ""
+		if r.ties.desc {
+			after, until, dir = "<", ">=", " DESC"
+		}
+		have, last, order := []string{"e." + age}, []string{at}, []string{"e." + age + dir}
+		for i, c := range r.ties.columns {
+			have = append(have, "e."+ident(c.name))
+			order = append(order, "e."+ident(c.name)+dir)
+			if r.next {
 				last = append(last, r.arg(argTie+strconv.Itoa(i), "text")+"::"+c.typ)
 			}
-			r.line("     AND (%s) %s (%s)  -- after the batch before", strings.Join(have, ", "), map[bool]string{false: ">", true: "<"}[r.ties.desc], strings.Join(last, ", "))
 		}
-		order := []string{"e." + age}
-		for _, c := range r.ties.columns {
-			order = append(order, "e."+ident(c.name)+map[bool]string{false: "", true: " DESC"}[r.ties.desc])
+		if r.next {
+			r.line("   WHERE (%s) %s (%s)  -- the group, after the batch before", strings.Join(have, ", "), after, strings.Join(last, ", "))
+		} else {
+			r.line("   WHERE e.%s %s= %s  -- the group", age, after, at)
 		}
+		r.line("     AND e.%s %s %s", age, until, at)
+		r.equalities("e")
+		r.gated()
 		r.line("   ORDER BY %s", strings.Join(order, ", "))
-	default:
-		r.line("     AND NOT (e.ctid = ANY (%s))  -- no index orders them: those that stayed are passed over by address", r.arg(argPassed, "tid[]"))
 	}
 	r.line("   LIMIT %s", r.arg(argLimit, "int"))
 }

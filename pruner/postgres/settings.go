@@ -11,6 +11,8 @@ const (
 	rollbackPatience = 5 * time.Second  // to bring a connection back to idle
 	commitPatience   = 10 * time.Second // beyond the statement timeouts, for a COMMIT: no server setting ends one that waits for a standby
 	askPatience      = 10 * time.Second // to ask what became of a commit
+	cancelPatience   = 5 * time.Second  // for a batch to end after it was canceled
+	cancelPause      = 200 * time.Millisecond
 )
 
 // pins fix the plan of a batch: one and the same at any limit, custom and generic, analysed and never analysed. Without
@@ -25,6 +27,7 @@ var pins = []struct{ name, value string }{
 	{"enable_nestloop", "off"},
 	{"enable_mergejoin", "off"},
 	{"enable_sort", "off"},
+	{"enable_incremental_sort", "off"},
 	{"max_parallel_workers_per_gather", "0"},
 }
 
@@ -43,8 +46,10 @@ func atMost(setting, ours string) string {
 // SET LOCAL, takes parameters and is silent.
 func (t *target) settingsSQL() statement {
 	r := &renderer{target: t}
-	r.line("SELECT set_config('statement_timeout', (%s)::text, true)", atMost("statement_timeout", r.arg(argStatementTimeout, "bigint")))
-	r.line("     , set_config('lock_timeout', (%s)::text, true)", atMost("lock_timeout", r.arg(argLockTimeout, "bigint")))
+	// set_config answers with a unit ("30s"); what is in force is read back in milliseconds.
+	inMillis := "(extract(epoch FROM set_config('%s', (%s)::text, true)::interval) * 1000)::bigint"
+	r.line("SELECT "+inMillis, "statement_timeout", atMost("statement_timeout", r.arg(argStatementTimeout, "bigint")))
+	r.line("     , "+inMillis, "lock_timeout", atMost("lock_timeout", r.arg(argLockTimeout, "bigint")))
 	if t.sweep.Sync {
 		r.line("     , set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)")
 	} else {

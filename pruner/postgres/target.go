@@ -27,14 +27,15 @@ type ties struct {
 	desc    bool
 }
 
-// tiesOf reads the ties from the index. Columns of mixed direction cannot be compared as a row, so they give none.
+// tiesOf reads the ties from the index. Columns of mixed direction, the age among them, cannot be compared as a row, so
+// they give none.
 func tiesOf(t *table, x index, arm policy.Arm, age string) ties {
 	at := slices.Index(x.columns, age)
 	if at < 0 || at+1 == len(x.columns) {
 		return ties{}
 	}
 	var ts ties
-	ts.desc = x.desc[at+1]
+	ts.desc = x.desc[at]
 	known := []string{age}
 	for _, e := range arm.Equal {
 		known = append(known, e.Column)

@@ -23,7 +23,7 @@ type field struct {
 	null bool
 }
 
-// commitError is a failure after the batch was answered: its outcome is open unless the server itself refused it.
+// commitError is a failure after COMMIT was sent: its outcome is open unless the server itself refused it.
 type commitError struct{ err error }
 
 func (e *commitError) Error() string { return "commit: " + e.err.Error() }
@@ -38,8 +38,9 @@ type callError struct {
 func (e *callError) Error() string { return e.err.Error() }
 func (e *callError) Unwrap() error { return e.err }
 
-// transaction sends the calls between BEGIN and COMMIT and returns their answers: all of them beside a *commitError, those
-// before the failure beside any other error.
+// transaction sends the calls between BEGIN and COMMIT and returns their answers: those before the failure beside an
+// error. Beside a *commitError they may be fewer too: the server has all of a pipeline, COMMIT too, when the line is lost.
+// Beside any other error nothing was committed.
 //
 // The isolation level is explicit, since under REPEATABLE READ as a session's default a lock on a reopened owner would
 // fail instead of being asked again. The access mode is not: a database that is read-only by default stays so.
@@ -72,6 +73,10 @@ func pipeline(ctx context.Context, conn *pgx.Conn, calls []call) ([]answer, erro
 		a, _, err := result(p)
 		if err != nil {
 			_ = p.Close()
+			var pg *pgconn.PgError
+			if !errors.As(err, &pg) {
+				return answers, &commitError{err}
+			}
 			return answers, &callError{n - 2, err}
 		}
 		answers = append(answers, a)
@@ -84,7 +89,8 @@ func pipeline(ctx context.Context, conn *pgx.Conn, calls []call) ([]answer, erro
 		_ = p.Close()
 		return answers, &commitError{err}
 	}
-	return answers, p.Close()
+	_ = p.Close() // a line that is lost now is the next batch's matter: this one is committed
+	return answers, nil
 }
 
 func values(args []string) [][]byte {

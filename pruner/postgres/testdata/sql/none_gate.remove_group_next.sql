@@ -2,10 +2,10 @@ WITH gate AS MATERIALIZED (  -- one sweeper at a time; the loser reads nothing
   SELECT pg_try_advisory_xact_lock(-285474982823028593) AS ok
 ), seen AS MATERIALIZED (  -- the next rows of one age
   SELECT e.ctid AS tid, e."created_at", e."id" FROM ONLY "public"."lines" e
-   WHERE e."created_at" = $1::timestamptz  -- the group
+   WHERE (e."created_at", e."id") < ($1::timestamptz, $2::text::pg_catalog.int8)  -- the group, after the batch before
+     AND e."created_at" >= $1::timestamptz
      AND (SELECT g.ok FROM gate g)
-     AND (e."id") < ($2::text::pg_catalog.int8)  -- after the batch before
-   ORDER BY e."created_at", e."id" DESC
+   ORDER BY e."created_at" DESC, e."id" DESC
    LIMIT $3::int
 ), tally AS MATERIALIZED (  -- counts of one snapshot
   SELECT count(*) AS examined, 0 AS outside, 0 AS held, 0 AS locked, 0 AS orphan

@@ -1,6 +1,7 @@
 WITH seen AS MATERIALIZED (  -- the next rows of one age
   SELECT e.ctid AS tid, e."created_at", e."tenant_id", e."run_id", e."sequence" FROM ONLY "public"."run_events" e
-   WHERE e."created_at" = $1::timestamptz  -- the group
+   WHERE e."created_at" >= $1::timestamptz  -- the group
+     AND e."created_at" <= $1::timestamptz
    ORDER BY e."created_at", e."tenant_id", e."run_id", e."sequence"
    LIMIT $2::int
 ), keys AS MATERIALIZED (  -- distinct owners of the range, with their rows

@@ -1,7 +1,7 @@
 WITH seen AS MATERIALIZED (  -- the next rows of one age
   SELECT e.ctid AS tid, e."created_at", e."tenant_id", e."run_id", e."sequence" FROM ONLY "public"."run_events" e
-   WHERE e."created_at" = $1::timestamptz  -- the group
-     AND (e."tenant_id", e."run_id", e."sequence") > ($2::text::pg_catalog.text, $3::text::pg_catalog.text, $4::text::pg_catalog.int4)  -- after the batch before
+   WHERE (e."created_at", e."tenant_id", e."run_id", e."sequence") > ($1::timestamptz, $2::text::pg_catalog.text, $3::text::pg_catalog.text, $4::text::pg_catalog.int4)  -- the group, after the batch before
+     AND e."created_at" <= $1::timestamptz
    ORDER BY e."created_at", e."tenant_id", e."run_id", e."sequence"
    LIMIT $5::int
 ), keys AS MATERIALIZED (  -- distinct owners of the range, with their rows

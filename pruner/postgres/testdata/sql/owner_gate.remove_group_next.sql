@@ -2,9 +2,9 @@ WITH gate AS MATERIALIZED (  -- one sweeper at a time; the loser reads nothing
   SELECT pg_try_advisory_xact_lock(-5893706816812825755) AS ok
 ), seen AS MATERIALIZED (  -- the next rows of one age
   SELECT e.ctid AS tid, e."created_at", e."tenant_id", e."run_id", e."sequence" FROM ONLY "public"."run_events" e
-   WHERE e."created_at" = $1::timestamptz  -- the group
+   WHERE (e."created_at", e."tenant_id", e."run_id", e."sequence") > ($1::timestamptz, $2::text::pg_catalog.text, $3::text::pg_catalog.text, $4::text::pg_catalog.int4)  -- the group, after the batch before
+     AND e."created_at" <= $1::timestamptz
      AND (SELECT g.ok FROM gate g)
-     AND (e."tenant_id", e."run_id", e."sequence") > ($2::text::pg_catalog.text, $3::text::pg_catalog.text, $4::text::pg_catalog.int4)  -- after the batch before
    ORDER BY e."created_at", e."tenant_id", e."run_id", e."sequence"
    LIMIT $5::int
 ), keys AS MATERIALIZED (  -- distinct owners of the range, with their rows

@@ -14,7 +14,7 @@ WITH seen AS MATERIALIZED (  -- the oldest rows before the cutoff, up to a bound
     LEFT JOIN LATERAL (SELECT true AS got FROM ONLY "public"."runs" r
                         WHERE r."tenant_id" = k.k0 AND r."id" = k.k1
                           AND r."status" IN ('completed'::pg_catalog.text, 'failed'::pg_catalog.text, 'cancelled'::pg_catalog.text)  -- guard
-                          AND k.candidates > 0) l ON true
+                          AND k.candidates > 0 OFFSET 0) l ON true
     LEFT JOIN LATERAL (SELECT coalesce(r."status" IN ('completed'::pg_catalog.text, 'failed'::pg_catalog.text, 'cancelled'::pg_catalog.text), false) AS ok FROM ONLY "public"."runs" r
                         WHERE l.got IS NULL AND r."tenant_id" = k.k0 AND r."id" = k.k1 OFFSET 0) s ON true
 )

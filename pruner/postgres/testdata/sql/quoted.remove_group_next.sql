@@ -1,7 +1,7 @@
 WITH seen AS MATERIALIZED (  -- the next rows of one age
   SELECT e.ctid AS tid, e."createdAt", e."order", e."Id" FROM ONLY "Audit-Log"."Run ""Events""" e
-   WHERE e."createdAt" = $1::timestamptz  -- the group
-     AND (e."Id") > ($2::text::pg_catalog.int8)  -- after the batch before
+   WHERE (e."createdAt", e."Id") > ($1::timestamptz, $2::text::pg_catalog.int8)  -- the group, after the batch before
+     AND e."createdAt" <= $1::timestamptz
    ORDER BY e."createdAt", e."Id"
    LIMIT $3::int
 ), tally AS MATERIALIZED (  -- counts of one snapshot

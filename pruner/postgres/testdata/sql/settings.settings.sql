@@ -9,6 +9,7 @@ SELECT set_config('statement_timeout', (coalesce(least(nullif((extract(epoch FRO
      , set_config('enable_bitmapscan', 'off', true)
      , set_config('enable_nestloop', 'off', true)
      , set_config('enable_mergejoin', 'off', true)
+     , set_config('enable_sort', 'off', true)
      , set_config('max_parallel_workers_per_gather', '0', true)
      , set_config('row_security', 'on', true)
      , set_config('app.tenant', E'o''hara\\', true)

@@ -1,7 +1,7 @@
 WITH seen AS MATERIALIZED (  -- the next rows of one age
   SELECT e.ctid AS tid, e."finished_at", e."state", e."id" FROM ONLY "public"."jobs" e
-   WHERE e."finished_at" = $1::timestamptz  -- the group
-     AND (e."id") > ($2::text::pg_catalog.int8)  -- after the batch before
+   WHERE (e."finished_at", e."id") > ($1::timestamptz, $2::text::pg_catalog.int8)  -- the group, after the batch before
+     AND e."finished_at" <= $1::timestamptz
    ORDER BY e."finished_at", e."id"
    LIMIT $3::int
 ), tally AS MATERIALIZED (  -- counts of one snapshot

@@ -1,6 +1,7 @@
 WITH seen AS MATERIALIZED (  -- the next rows of one age
   SELECT e.ctid AS tid, e."finished_at", e."state", e."id" FROM ONLY "public"."jobs" e
-   WHERE e."finished_at" = $1::timestamptz  -- the group
+   WHERE e."finished_at" >= $1::timestamptz  -- the group
+     AND e."finished_at" <= $1::timestamptz
    ORDER BY e."finished_at", e."id"
    LIMIT $2::int
 ), tally AS MATERIALIZED (  -- counts of one snapshot
