@@ -22,7 +22,7 @@ const exitCodes = `Exit codes:
   1    failed: a sweep failed, rows are stuck, a commit is unknown, no server, a read-only
        server, or the report could not be written; what was removed is reported all the same
   2    wrong usage or policy file: nothing was touched
-  3    more is due (only with --detailed-exitcode)
+  3    more is due, or may be (only with --detailed-exitcode)
   4    a sweep was refused because the catalog disagrees: it was not touched, the others ran
   5    busy: another run holds a sweep
   129, 130, 143  SIGHUP, SIGINT, SIGTERM: the batch in hand ended, the report is exact

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 
 	"github.com/prunectl/prunectl/internal/report"
 	"github.com/prunectl/prunectl/policy"
@@ -34,6 +36,12 @@ func (s *session) inspect(ctx context.Context, o postgres.Options) []*inspected 
 		if len(found.Refused()) > 0 {
 			in.entry.Stop = report.Refused
 			continue
+		}
+		for _, c := range found.Checks {
+			// check shows them in its table; a sweep must not pass over them in silence.
+			if c.Result == postgres.Warning && s.report.Command == report.Sweeping {
+				s.out.put(slog.LevelWarn, "prunectl: ", fmt.Sprintf("warning: %s: %s: %s", sw.Name, c.Name, c.Detail))
+			}
 		}
 		if in.arms, err = found.Arms(s.db, o); err != nil {
 			in.fail(ctx, err)

@@ -39,7 +39,7 @@ func (s *session) outcome(code int) string {
 	case code == exitBusy:
 		return of("busy", stopped(report.Busy))
 	case code == exitMore:
-		return of("left more due", func(e report.Sweep) bool { return e.Stop != report.Drained && e.Stop != report.Busy })
+		return of("may have left more due", func(e report.Sweep) bool { return e.Stop != report.Drained && e.Stop != report.Busy })
 	}
 	return of("failed", failedEntry)
 }

@@ -75,7 +75,11 @@ func (s *session) fail(err error) {
 		for _, f := range faults {
 			s.report.Problems = append(s.report.Problems, problem(f))
 		}
-		err = fmt.Errorf("%s has %d faults", faults[0].File, len(faults))
+		word := "faults"
+		if len(faults) == 1 {
+			word = "fault"
+		}
+		err = fmt.Errorf("%s has %d %s", faults[0].File, len(faults), word)
 	}
 	s.report.Error = errorOf(err)
 }

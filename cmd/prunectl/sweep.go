@@ -36,7 +36,7 @@ func (a *app) sweepCommand() *cli.Command {
 			flag(f.maxTime, "end after `DURATION`, as 90s, 10min or 2h; it only lowers the file's budget.time", "max-time"),
 			flag(f.maxRows, "end after `N` removed rows; it only lowers the file's budget.rows", "max-rows"),
 			flag(f.asOf, "take `TIME` (2026-11-30T02:17:04Z or 2026-11-30) for now; not in the future", "as-of"),
-			sign(&f.detailed, "exit with 3 when more is due", "detailed-exitcode"),
+			sign(&f.detailed, "exit with 3 when more is due, or may be", "detailed-exitcode"),
 			sign(&f.busyOK, "exit with 0 when another run holds a sweep", "busy-ok"),
 			sign(&f.failFast, "end the run when a sweep fails; else the others go on", "fail-fast"),
 			sign(&f.dryRun, "only plan: remove nothing", "dry-run"),
