@@ -4,18 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/prunectl/prunectl/pruner/postgres"
 )
 
 const (
@@ -128,26 +124,4 @@ func connectError(c *pgx.ConnConfig, err error) error {
 // place is where a connection leads, without its password.
 func place(c *pgx.ConnConfig) string {
 	return fmt.Sprintf("database %s on %s:%d as %s", c.Database, c.Host, c.Port, c.User)
-}
-
-// identify asks the server who and where it is.
-func identify(ctx context.Context, pool *pgxpool.Pool) (postgres.Server, error) {
-	server, err := postgres.Identify(ctx, postgres.Pool(pool))
-	if err != nil {
-		return server, err
-	}
-	conn, err := pool.Acquire(ctx)
-	if err != nil {
-		return server, err
-	}
-	defer conn.Release()
-	// Of several servers in the connection string the driver does not tell which one it took; the socket does.
-	if addr, ok := conn.Conn().PgConn().Conn().RemoteAddr().(*net.TCPAddr); ok && several(conn.Conn().Config()) {
-		server.Host, server.Port = addr.IP.String(), addr.Port
-	}
-	return server, nil
-}
-
-func several(c *pgx.ConnConfig) bool {
-	return slices.ContainsFunc(c.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.Host != c.Host || f.Port != c.Port })
 }

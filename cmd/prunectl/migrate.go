@@ -11,6 +11,7 @@ import (
 
 	"github.com/prunectl/prunectl/internal/report"
 	"github.com/prunectl/prunectl/migrations"
+	"github.com/prunectl/prunectl/pruner/postgres"
 )
 
 // migrateFlags are those of the words of migrate. They may stand before the word and behind it.
@@ -172,7 +173,7 @@ func (a *app) eachMigrator(f *migrateFlags, names []string, do func(context.Cont
 	if err != nil {
 		return err
 	}
-	server, err := identify(ctx, pool)
+	server, err := postgres.Identify(ctx, postgres.Pool(pool))
 	pool.Close()
 	if err != nil {
 		return err

@@ -135,7 +135,7 @@ func (s *session) connect(ctx context.Context, asOf *value[time.Time]) (postgres
 		return postgres.Server{}, err
 	}
 	s.db = postgres.Pool(s.pool)
-	server, err := identify(ctx, s.pool)
+	server, err := postgres.Identify(ctx, s.db)
 	if err != nil {
 		return server, err
 	}

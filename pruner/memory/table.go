@@ -46,11 +46,12 @@ type Table struct {
 	rows      map[int64]*row
 	owners    map[Key]owner
 	tableLock string
+	changes   int // counts inserts and updates
 }
 
 type row struct {
 	Row
-	version int          // changes with each update
+	version int          // the change it comes from, like the place of a row version on disk
 	lock    lock         // held by another session
 	refuses pruner.Block // an error of the database
 	vetoes  pruner.Block // a trigger that keeps the row in silence
@@ -78,7 +79,8 @@ func (t *Table) Insert(rows ...Row) {
 	}
 	for _, r := range rows {
 		r.Columns = maps.Clone(r.Columns)
-		t.rows[r.ID] = &row{Row: r}
+		t.changes++
+		t.rows[r.ID] = &row{Row: r, version: t.changes}
 	}
 }
 
@@ -87,7 +89,8 @@ func (t *Table) Update(id int64, change func(*Row)) {
 	t.with(id, func(r *row) {
 		r.Columns = maps.Clone(r.Columns)
 		change(&r.Row)
-		r.version++
+		t.changes++
+		r.version = t.changes
 	})
 }
 

@@ -80,6 +80,7 @@ func TestCancelBetween(t *testing.T) {
 // TestCancelThatComesLate cancels a batch whose cancel request does not reach the server before the batch has ended: what
 // is said of the batch is what became of it.
 func TestCancelThatComesLate(t *testing.T) {
+	t.Parallel()
 	for _, m := range []pgx.QueryExecMode{pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol} {
 		t.Run(m.String(), func(t *testing.T) {
 			t.Parallel()
@@ -88,7 +89,7 @@ func TestCancelThatComesLate(t *testing.T) {
 			s, holder := r.sweeper(t, Options{}, p.through, mode(m)), r.Conn(t)
 			p.on(func(m message) verdict {
 				if m.cancels() {
-					return cut_
+					return drop
 				}
 				return pass
 			})
@@ -125,7 +126,8 @@ func (r *race) judge(t *testing.T, res pruner.Result, err error) {
 
 // TestConnectionLost cuts the line at every place of a batch.
 func TestConnectionLost(t *testing.T) {
-	// at names the place. A batch's answers are those of BEGIN, SET CONSTRAINTS, settings, batch and after.
+	t.Parallel()
+	// at is the place. A batch's answers are those of BEGIN, SET CONSTRAINTS, settings, batch and after.
 	cases := []struct {
 		name    string
 		at      func(m message, answers int) verdict
@@ -136,7 +138,7 @@ func TestConnectionLost(t *testing.T) {
 	}{
 		{"before the batch reaches the server", func(m message, _ int) verdict {
 			if strings.Contains(m.sql(), "BEGIN") {
-				return cut_
+				return drop
 			}
 			return pass
 		}, allEvents, 0, true, true},
@@ -151,7 +153,7 @@ func TestConnectionLost(t *testing.T) {
 		}, allEvents, 0, true, false},
 		{"before COMMIT is answered", func(m message, _ int) verdict {
 			if m.fromServer && m.kind == 'C' && m.body == "COMMIT\x00" {
-				return cut_
+				return drop
 			}
 			return pass
 		}, sweptClean, 10, false, false},
@@ -203,6 +205,7 @@ func TestConnectionLost(t *testing.T) {
 // TestConnectionLostInStatement cuts the line while a batch waits for a row. The server has the whole batch and goes on
 // with it; what is said of it is not that it was rolled back.
 func TestConnectionLostInStatement(t *testing.T) {
+	t.Parallel()
 	for _, m := range []pgx.QueryExecMode{pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol} {
 		t.Run(m.String(), func(t *testing.T) {
 			t.Parallel()
@@ -231,18 +234,16 @@ func TestUnknownCommit(t *testing.T) {
 	other := pgtest.Own(t, pgserver.Options{})
 	admin := connect(t, other.DSN("postgres"))
 	mustExec(t, admin, "CREATE DATABASE "+ident(r.Name))
-	for _, user := range []string{r.admin.Config().User} {
-		if user != admin.Config().User {
-			mustExec(t, admin, "CREATE ROLE "+ident(user)+" LOGIN SUPERUSER")
-		}
+	if user := r.admin.Config().User; user != admin.Config().User {
+		mustExec(t, admin, "CREATE ROLE "+ident(user)+" LOGIN SUPERUSER")
 	}
-	// The transaction's number is in the future of the other server.
-	r.Exec(t, "DO $$ BEGIN FOR i IN 1..3000 LOOP BEGIN PERFORM pg_current_xact_id(); INSERT INTO runs VALUES ('tmp', 'live'); RAISE EXCEPTION 'x'; EXCEPTION WHEN OTHERS THEN NULL; END; END LOOP; END $$")
+	// Each block takes a number, so that the batch's is one that the other server has not come to.
+	r.Exec(t, "DO $$ BEGIN FOR i IN 1..5000 LOOP BEGIN INSERT INTO runs VALUES ('c', 'live'); EXCEPTION WHEN unique_violation THEN NULL; END; END LOOP; END $$")
 	p := newProxy(t, r.admin)
 	s := r.sweeper(t, Options{}, p.through)
 	p.on(func(m message) verdict {
 		if m.fromServer && m.kind == 'C' && m.body == "COMMIT\x00" {
-			return cut_
+			return drop
 		}
 		return pass
 	})
@@ -325,6 +326,7 @@ func TestServerKilled(t *testing.T) {
 
 // TestEndedByOthers ends a batch that waits for a row, in every way that is not ours: only a timeout is a timeout.
 func TestEndedByOthers(t *testing.T) {
+	t.Parallel()
 	for _, m := range []pgx.QueryExecMode{pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol} {
 		for _, c := range []struct {
 			name, role, end string

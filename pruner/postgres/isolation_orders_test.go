@@ -287,6 +287,7 @@ func isolationSpecs() []isolation {
 
 // TestIsolation runs each spec's orders on the engine's own statements.
 func TestIsolation(t *testing.T) {
+	t.Parallel()
 	for _, s := range isolationSpecs() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
@@ -359,6 +360,7 @@ var isolationSabotages = []sabotage{
 
 // TestIsolationSabotage proves that the orders see a clause that is missing.
 func TestIsolationSabotage(t *testing.T) {
+	t.Parallel()
 	specs := isolationSpecs()
 	for _, sab := range isolationSabotages {
 		t.Run(sab.name, func(t *testing.T) {

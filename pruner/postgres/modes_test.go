@@ -24,6 +24,7 @@ import (
 // TestRoundTrips counts, in every exec mode, what a batch sends and how often it waits for the server: once, and where the
 // simple protocol is asked for once more for COMMIT.
 func TestRoundTrips(t *testing.T) {
+	t.Parallel()
 	for _, m := range execModes {
 		t.Run(m.String(), func(t *testing.T) {
 			t.Parallel()

@@ -56,7 +56,7 @@ type verdict int
 
 const (
 	pass     verdict = iota
-	cut_             // it does not arrive, and the line is cut
+	drop             // it does not arrive, and the line is cut
 	passThen         // it arrives, and then the line is cut
 	swallow          // it does not arrive, and nobody is told
 )
@@ -182,7 +182,7 @@ func (p *proxy) pump(l *link, n int, from, to net.Conn, fromServer bool) {
 				return
 			}
 		}
-		if v == cut_ || v == passThen {
+		if v == drop || v == passThen {
 			return
 		}
 	}

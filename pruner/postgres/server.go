@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Server is where a DB leads.
@@ -36,7 +39,7 @@ func (s Server) Writable() error {
 func Identify(ctx context.Context, db *DB) (Server, error) {
 	var s Server
 	err := db.with(ctx, func(conn *pgx.Conn) error {
-		s.Host, s.Port = conn.Config().Host, int(conn.Config().Port)
+		s.Host, s.Port = host(conn)
 		var num int
 		err := conn.QueryRow(ctx, `SELECT current_database()::text, current_user::text, current_setting('server_version'), current_setting('server_version_num')::int,
        now(), pg_is_in_recovery(), current_setting('transaction_read_only')::bool`, unnamed(conn)).
@@ -49,6 +52,17 @@ func Identify(ctx context.Context, db *DB) (Server, error) {
 		return Server{}, fmt.Errorf("identify the server: %w", err)
 	}
 	return s, nil
+}
+
+// host is where the connection leads. Of several servers in a connection string the driver does not tell which one it
+// took; the socket does.
+func host(conn *pgx.Conn) (string, int) {
+	c := conn.Config()
+	several := slices.ContainsFunc(c.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.Host != c.Host || f.Port != c.Port })
+	if addr, ok := conn.PgConn().Conn().RemoteAddr().(*net.TCPAddr); ok && several {
+		return addr.IP.String(), addr.Port
+	}
+	return c.Host, int(c.Port)
 }
 
 // Holder is what keeps vacuum from giving the space of removed rows back to the table.
