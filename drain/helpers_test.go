@@ -110,7 +110,7 @@ func (s *spy) limits() []int {
 	return ls
 }
 
-// drained is a table, its Pruner and a clock.
+// bench is a table, its Pruner and a clock.
 type bench struct {
 	table *memory.Table
 	spy   *spy

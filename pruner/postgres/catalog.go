@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -59,7 +58,6 @@ type index struct {
 	unique     bool
 	immediate  bool
 	predicate  string // "" for none
-	tiesBroken bool
 }
 
 func (t *table) column(name string) (column, bool) {
@@ -68,14 +66,6 @@ func (t *table) column(name string) (column, bool) {
 		return column{}, false
 	}
 	return t.columns[i], true
-}
-
-func (t *table) index(name string) (index, bool) {
-	i := slices.IndexFunc(t.indexes, func(x index) bool { return x.name == name })
-	if i < 0 {
-		return index{}, false
-	}
-	return t.indexes[i], true
 }
 
 // Each catalog query takes the relation by its exact name or its oid, and never needs a right on the relation itself.

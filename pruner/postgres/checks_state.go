@@ -179,11 +179,11 @@ func (i *Inspection) checkSeen(ctx context.Context, q query, t *table, c column,
 	}
 	rows, err := sp.Query(ctx, sql, q.mode)
 	if err != nil {
-		return nil //nolint:nilerr // see above
+		return nil
 	}
 	seen, err := pgx.CollectRows(rows, scanText)
 	if err != nil || len(seen) == 0 {
-		return nil //nolint:nilerr // see above
+		return nil
 	}
 	has := func(vs []policy.Value, w string) bool {
 		return slices.ContainsFunc(vs, func(v policy.Value) bool { return v.String() == w })
