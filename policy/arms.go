@@ -12,7 +12,8 @@ import (
 type Arm struct {
 	Name   string  // the sweep's name, and the state where the arm has one
 	Window Window  // bounds what the arm examines: the shortest window in it
-	Equal  []Equal // scalar equalities of the range; the index leads with some of them
+	Equal  []Equal // scalar equalities of the range: the columns that the index leads with
+	Within []Match // conditions of the range that the predicate of a partial index settles
 	Only   []Match // conditions that are tested inside the range
 	State  *StateTest
 	Owner  *OwnerGuard
@@ -38,19 +39,34 @@ type StateGroup struct {
 	Never  bool
 }
 
-// CountsHeld reports whether the arm examines rows that the guard protects. An arm through a state-led index sees none,
-// so its held is not zero but unknown.
-func (a Arm) CountsHeld() bool { return a.State != nil || a.Owner != nil }
+// CountsHeld reports whether the arm examines rows that the guard protects. An arm through an index that holds, or leads
+// with, terminal states sees none, so its held is not zero but unknown.
+func (a Arm) CountsHeld() bool {
+	settled := func(m Match) bool { return a.State != nil && m.Column == a.State.Column }
+	return a.Owner != nil || a.State != nil && !slices.ContainsFunc(a.Within, settled)
+}
 
-// Index is what the choice of arms needs to know of an index: its key columns in order; an expression is "".
+// In reports whether a row with these columns is in the arm: its equalities and the conditions that the index settles.
+// Rows outside of it are not examined.
+func (a Arm) In(columns map[string]Value) bool {
+	return !slices.ContainsFunc(a.Equal, func(e Equal) bool { return columns[e.Column] != e.Value }) &&
+		!slices.ContainsFunc(a.Within, func(m Match) bool { return !m.Matches(columns[m.Column]) })
+}
+
+// Index is what the choice of arms needs to know of an index.
 type Index struct {
 	Name    string
-	Columns []string
+	Columns []string // its key columns in order; an expression is ""
+	Where   []string // the columns that the predicate of a partial index is about
 }
 
 // Arms cuts the sweep into arms through the index. An index serves when its first columns are scalar equalities, in any
 // order, and then the age: equalities of Only give one arm (age-led); with the column of the state guard among them there
-// is one arm a terminal state (state-led). It returns nil where the index does not serve.
+// is one arm a terminal state (state-led). It returns nil where the index does not serve. Whether the predicate of a
+// partial index follows from what the arm asks for is the planner's to prove.
+//
+// A condition that the index does not settle is tested inside the range, like a guard: as part of the range it would have
+// to be searched for, and a batch would read without a bound.
 func (s Sweep) Arms(ix Index) []Arm {
 	at := slices.Index(ix.Columns, s.Age)
 	if at < 0 {
@@ -69,9 +85,12 @@ func (s Sweep) Arms(ix Index) []Arm {
 	}
 	base := Arm{Name: s.Name, Owner: s.Guard.Owner}
 	for _, m := range s.Only {
-		if m.Scalar() {
+		switch {
+		case m.Scalar() && slices.Contains(leading, m.Column):
 			base.Equal = append(base.Equal, Equal{m.Column, m.Values[0]})
-		} else {
+		case m.plain() && slices.Contains(ix.Where, m.Column):
+			base.Within = append(base.Within, m)
+		default:
 			base.Only = append(base.Only, m)
 		}
 	}
@@ -80,7 +99,13 @@ func (s Sweep) Arms(ix Index) []Arm {
 	}
 	base.Window = s.Shortest()
 	if g := s.Guard.State; g != nil {
-		base.State = &StateTest{Column: g.Column, Groups: s.groups()}
+		settled := slices.Contains(ix.Where, g.Column)
+		if settled {
+			base.Within = append(base.Within, Match{Column: g.Column, Values: g.Terminal})
+		}
+		if !settled || s.UnequalWindows() {
+			base.State = &StateTest{Column: g.Column, Groups: s.groups()}
+		}
 	}
 	return []Arm{base}
 }

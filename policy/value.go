@@ -96,3 +96,10 @@ func (m Match) Matches(v Value) bool { return slices.Contains(m.Values, v) != m.
 // Scalar reports whether the match is column = value with one value that is not null: an equality that an index can lead
 // with.
 func (m Match) Scalar() bool { return !m.Not && len(m.Values) == 1 && !m.Values[0].IsNull() }
+
+// plain reports whether the match is one simple condition, from which a planner can prove the predicate of an index: a
+// list without null, null, or not null.
+func (m Match) plain() bool {
+	null := slices.Contains(m.Values, Null)
+	return !m.Not && !null || null && len(m.Values) == 1
+}

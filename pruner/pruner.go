@@ -19,7 +19,8 @@ const MaxLimit = policy.MaxLimit
 //
 // Result.Next is where the next batch of the same pass goes on, and Result.End says that the batch reached the cutoff.
 // Only End ends a pass: a batch may well remove less than its limit, or nothing, while more is due behind it. A pass over
-// rows that nobody else changes ends after finitely many batches at any limit, and examines no row twice.
+// rows that nobody else changes ends after finitely many batches at any limit, and examines no row twice: unless it removed
+// rows, a batch that is not the last returns a Next that no earlier batch of its pass returned.
 //
 // A limit below 1 or above MaxLimit is answered with ErrLimit, and a zero cutoff with End, without touching the database.
 //

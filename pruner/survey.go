@@ -7,13 +7,13 @@ import (
 	"github.com/prunectl/prunectl/policy"
 )
 
-// A Surveyor can say more about what a drain leaves in place than its batches see. Both are read through an index up to a
-// bound, and are nil where the bound was reached or no index serves: never a scan.
+// A Surveyor can say more about what a drain leaves in place than its batches see. Both read through an index, and no more
+// than max rows: never a scan.
 type Surveyor interface {
-	// Undated counts the rows of the arm without a usable age, up to max.
+	// Undated counts the rows of the arm without a usable age; nil where max rows were read, or no index serves.
 	Undated(ctx context.Context, max int) (*int, error)
-	// HeldBy breaks down what is past the cutoff and kept: by state, by owner's state, orphans; oldest first, up to max
-	// rows read.
+	// HeldBy breaks down what is past the cutoff and kept among the oldest max rows: by state, by owner's state, orphans.
+	// The order of the answer is free.
 	HeldBy(ctx context.Context, c policy.Cutoff, max int) ([]HeldBy, error)
 }
 

@@ -96,7 +96,7 @@ func (p *Pruner) inRange(r *row) bool {
 }
 
 func (p *Pruner) equal(r *row) bool {
-	return !slices.ContainsFunc(p.arm.Equal, func(e policy.Equal) bool { return r.Columns[e.Column] != e.Value })
+	return p.arm.In(r.Columns)
 }
 
 // settle removes what is due among the rows seen, all or nothing, and counts the rest.
@@ -245,21 +245,21 @@ func (p *Pruner) HeldBy(ctx context.Context, c policy.Cutoff, max int) ([]pruner
 		pruner.HeldBy
 		owners map[Key]bool
 	}
-	groups := map[why]*group{}
-	read := 0
+	var past []row
 	for _, r := range p.table.rows {
-		if !p.inRange(r) || !c.Past(*r.Age) {
-			continue
+		if p.inRange(r) && c.Past(*r.Age) {
+			past = append(past, *r)
 		}
-		if read++; read > max {
-			return nil, ctx.Err()
-		}
-		v := p.decide(c, *r).Verdict
+	}
+	slices.SortFunc(past, byAge)
+	groups := map[why]*group{}
+	for _, r := range past[:min(max, len(past))] {
+		v := p.decide(c, r).Verdict
 		if v != policy.Held && v != policy.Orphan {
 			continue
 		}
 		var w why
-		w.reason, w.value = p.why(*r)
+		w.reason, w.value = p.why(r)
 		g := groups[w]
 		if g == nil {
 			g = &group{HeldBy: pruner.HeldBy{Reason: w.reason, Value: w.value, Oldest: r.Age}, owners: map[Key]bool{}}
@@ -270,7 +270,7 @@ func (p *Pruner) HeldBy(ctx context.Context, c policy.Cutoff, max int) ([]pruner
 			g.Oldest = r.Age
 		}
 		if w.reason == "owner" {
-			g.owners[p.key(*r)] = true
+			g.owners[p.key(r)] = true
 			n := len(g.owners)
 			g.Owners = &n
 		}

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"regexp"
 
 	"github.com/jackc/pgx/v5"
 
@@ -66,6 +67,21 @@ func (t *table) column(name string) (column, bool) {
 		return column{}, false
 	}
 	return t.columns[i], true
+}
+
+var quotedText = regexp.MustCompile(`'(?:[^']|'')*'`)
+
+// shape is what the choice of arms needs to know of the index. The columns of a predicate are found by their names in its
+// text: that a name stands in a string would do no harm, since the planner has the last word.
+func (x index) shape(t *table) policy.Index {
+	out := policy.Index{Name: x.name, Columns: x.columns}
+	text := quotedText.ReplaceAllString(x.predicate, "")
+	for _, c := range t.columns {
+		if regexp.MustCompile(`(^|[^\w"$])(` + regexp.QuoteMeta(c.name) + `|` + regexp.QuoteMeta(ident(c.name)) + `)([^\w"$]|$)`).MatchString(text) {
+			out.Where = append(out.Where, c.name)
+		}
+	}
+	return out
 }
 
 // Each catalog query takes the relation by its exact name or its oid, and never needs a right on the relation itself.

@@ -18,7 +18,7 @@ func (i *Inspection) checkIndex(ctx context.Context, q query) error {
 	var candidates []index
 	why := map[string]string{}
 	for _, x := range t.indexes {
-		arms := s.Arms(policy.Index{Name: x.name, Columns: x.columns})
+		arms := s.Arms(x.shape(t))
 		switch {
 		case s.Index != "" && x.name != s.Index:
 		case x.method != "btree":
@@ -49,7 +49,7 @@ func (i *Inspection) checkIndex(ctx context.Context, q query) error {
 	}
 	slices.SortStableFunc(candidates, func(a, b index) int { return i.rank(b) - i.rank(a) })
 	i.target.index = candidates[0]
-	i.arms = s.Arms(policy.Index{Name: candidates[0].name, Columns: candidates[0].columns})
+	i.arms = s.Arms(candidates[0].shape(t))
 	f.ok("index", "index", "%s (%s)", candidates[0].name, strings.Join(candidates[0].columns, ", "))
 	if s.UnequalWindows() && len(i.arms) == 1 {
 		f.warn("index", "window", i.create(s.WantedIndex()), "windows differ by state and %s leads with the age: rows of the states with longer windows are read in vain", candidates[0].name)
@@ -57,11 +57,14 @@ func (i *Inspection) checkIndex(ctx context.Context, q query) error {
 	return i.checkTies(ctx, q)
 }
 
-// rank prefers, among indexes that serve, one by which states with unequal windows are arms of their own, then one that
-// orders rows of one age, then a whole one, then the narrower.
+// rank prefers, among indexes that serve, one that settles more of `only`, then one by which states with unequal windows
+// are arms of their own, then one that orders rows of one age, then a whole one, then the narrower.
 func (i *Inspection) rank(x index) int {
-	arms := i.Sweep.Arms(policy.Index{Name: x.name, Columns: x.columns})
+	arms := i.Sweep.Arms(x.shape(i.target.table))
 	n := 0
+	if len(arms) > 0 {
+		n += 10_000 * (len(i.Sweep.Only) - len(arms[0].Only))
+	}
 	if (len(arms) == 1) != i.Sweep.UnequalWindows() {
 		n += 1000
 	}

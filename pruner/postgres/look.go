@@ -174,8 +174,8 @@ func (a *Arm) Undated(ctx context.Context, max int) (*int, error) {
 		return &none, nil // a row without an age is a live one
 	}
 	age := a.col(a.sweep.Age)
-	if !age.notNull && a.index.predicate != "" {
-		return nil, nil // a partial index need not hold the nulls, and without one it would be a scan
+	if !age.notNull && slices.Contains(a.index.shape(a.table).Where, age.name) {
+		return nil, nil // the index leaves out the nulls, and without it it would be a scan
 	}
 	total := 0
 	err := a.look(ctx, func(ctx context.Context, q query) error {

@@ -190,10 +190,22 @@ func (r *renderer) rowColumns() []string {
 	return cols
 }
 
-// equalities are the scalar conditions of the range, which the index settles.
+// equalities are the conditions of the range, which the index settles: by the columns that it leads with, or by its
+// predicate. They are written as a planner proves from them.
 func (r *renderer) equalities(alias string) {
 	for _, e := range r.arm.Equal {
 		r.line("     AND %s.%s = %s", alias, ident(e.Column), typed(e.Value, r.col(e.Column)))
+	}
+	for _, m := range r.arm.Within {
+		col := alias + "." + ident(m.Column)
+		switch {
+		case !m.Values[0].IsNull():
+			r.line("     AND %s", in(col, m.Values, r.col(m.Column)))
+		case m.Not:
+			r.line("     AND %s IS NOT NULL", col)
+		default:
+			r.line("     AND %s IS NULL", col)
+		}
 	}
 }
 

@@ -223,7 +223,9 @@ func plans(specimenName string, before string) victim {
 						return err
 					}
 					for _, f := range planFaults(arm, s, e) {
-						return fmt.Errorf("%s: %s", name, f)
+						if before == "" || !strings.HasPrefix(f, "the range is read through the index") { // another index may do as well
+							return fmt.Errorf("%s: %s", name, f)
+						}
 					}
 				}
 			}
@@ -255,7 +257,15 @@ func costly(name string, limit int, gate bool, check func(*bench, *meter) error)
 }
 
 var (
-	flatCost  = costly("batches cost the same", 1000, false, func(b *bench, m *meter) error { return flat(m.drain(b.t), m.limit) })
+	flatCost = costly("batches cost the same beside an old snapshot", 1000, false, func(b *bench, m *meter) error {
+		old, err := pgx.ConnectConfig(b.t.Context(), m.conn.Config())
+		if err != nil {
+			return err
+		}
+		defer func() { _ = old.Close(context.Background()) }()
+		mustExec(b.t, old, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM runs")
+		return flat(m.drain(b.t), m.limit)
+	})
 	loserCost = costly("a loser reads nothing", 1000, true, func(b *bench, m *meter) error {
 		other, err := pgx.ConnectConfig(b.t.Context(), m.conn.Config())
 		if err != nil {
@@ -326,7 +336,11 @@ var (
 		b.db.Exec(b.t, `CREATE TABLE child () INHERITS (thing); INSERT INTO child SELECT g, 1, 'done', '2020-01-01 00:00+00' FROM generate_series(100, 109) g;
 CREATE TABLE grandchild () INHERITS (keeper); INSERT INTO grandchild VALUES (2, 'done')`)
 		defer b.db.Exec(b.t, "DROP TABLE grandchild")
-		return expect(ctx, a, count(10, 5, 5, 0, 0, 0))
+		err = expect(ctx, a, count(10, 5, 5, 0, 0, 0))
+		if n := b.db.Int(b.t, "SELECT count(*) FROM child"); err == nil && n != 10 {
+			err = fmt.Errorf("%d of the 10 rows of the heir are left", n)
+		}
+		return err
 	}}
 	heirSkipped = victim{"the rows of an heir are nobody's, skipping locked rows", func(ctx context.Context, b *bench) error {
 		a, err := b.own(things, keptThings(), Options{})
@@ -371,6 +385,7 @@ CREATE TRIGGER veto BEFORE DELETE ON thing FOR EACH ROW EXECUTE FUNCTION veto()`
 			return err
 		}
 		other := b.db.Conn(b.t)
+		defer func() { _ = other.Close(ctx) }()
 		mustExec(b.t, other, fmt.Sprintf("SELECT pg_advisory_lock(%d)", a.lockKey()))
 		res, err := a.Prune(ctx, pruner.Batch{Cutoff: raceCutoff, Limit: 50})
 		if err == nil && (!res.Busy || res.End || res.Examined > 0) {
@@ -397,6 +412,10 @@ CREATE TRIGGER veto BEFORE DELETE ON thing FOR EACH ROW EXECUTE FUNCTION veto()`
 		}
 		res, err := a.Prune(ctx, pruner.Batch{Cutoff: raceCutoff, Limit: 50})
 		var refused *pruner.RefusedError
+		var late *commitError
+		if errors.As(err, &late) {
+			return fmt.Errorf("it speaks at COMMIT: %w", err)
+		}
 		if !errors.As(err, &refused) || refused.Block.Constraint != "child_thing_fkey" {
 			return fmt.Errorf("with a row referenced it counted %+v with the error %v; want a RefusedError", res, err)
 		}
@@ -445,6 +464,7 @@ CREATE TRIGGER slow AFTER DELETE ON thing FOR EACH STATEMENT EXECUTE FUNCTION sl
 			return err
 		}
 		other := b.db.Conn(b.t)
+		defer func() { _ = other.Close(ctx) }()
 		mustExec(b.t, other, "BEGIN; SELECT FROM thing WHERE id = 3 FOR UPDATE")
 		res, err := a.Prune(ctx, pruner.Batch{Cutoff: raceCutoff, Limit: 50})
 		var late *pruner.LockTimeoutError
@@ -503,7 +523,7 @@ func clauses() []clause {
 		"UPDATE job SET state = 'available' WHERE id = 3", "COMMIT", count(5, 4, 0, 0, 1, 0), "3available 6live 7done",
 		func(c *pgx.ConnConfig) { c.RuntimeParams["default_transaction_isolation"] = "repeatable read" })
 	cs := []clause{
-		{name: "edge: cutoff", edit: inQuery("edge", re(`   WHERE e\."\w+" < \$1::timestamptz  -- cutoff`, "   WHERE $$1::timestamptz IS NOT NULL")), victim: conformance("the cutoff holds to the microsecond")},
+		{name: "edge: cutoff", edit: inQuery("edge", re(`   WHERE e\."\w+" < \$1::timestamptz  -- cutoff`, "   WHERE $$1::timestamptz IS NOT NULL")), victim: conformance("any population")},
 		{name: "edge: cursor", edit: inQuery("edge", re(cursorLine, "")), victim: conformance(once)},
 		{name: "edge: equalities", edit: inQuery("edge", re(`     AND e\."kind" = .*\n`, "")), victim: plans("none", "")},
 		{name: "edge: oldest first", edit: inQuery("edge", re(`ORDER BY e\."\w+" OFFSET`, "OFFSET")), victim: conformance(oldest, descending)},
@@ -516,7 +536,8 @@ func clauses() []clause {
 		{name: "range: cutoff where there is no edge", edit: inQuery("(keys|tally)", re(upperBound, "(SELECT g.at FROM edge g)")), victim: conformance(oldest)},
 		{name: "range: cursor", edit: inQuery("(keys|tally)", re(cursorLine, "")), victim: conformance(once)},
 		{name: "range: cursor is inclusive", edit: inQuery("(keys|tally|picked)", re(`>= (\S+)  -- cursor`, "> $1")), victim: conformance(oldest)},
-		{name: "range: the cursor's cost", edit: chain(inQuery("edge", re(cursorLine, "     AND $$2::timestamptz IS NOT NULL\n")), inQuery("keys", re(cursorLine, "")), inQuery("picked", re(cursorLine, ""))), victim: flatCost},
+		{name: "range: the cursor's cost", edit: chain(inQuery("edge", re(cursorLine, "     AND $$2::timestamptz IS NOT NULL\n")), inQuery("keys", re(cursorLine, "")), inQuery("picked", re(cursorLine, "")),
+			inQuery("gone", re(`     AND d\."\w+" >= .*\n`, ""))), victim: flatCost},
 		{name: "range: equality of only", edit: inQuery("(keys|tally)", re(`     AND e\."kind" = .*\n`, "")), victim: conformance(only)},
 		{name: "range: equality of the state", edit: inQuery("tally", re(`     AND e\."state" = .*\n`, "")), victim: conformance(state)},
 		{name: "range: gate", edit: inQuery("keys", re(gateLine, "")), victim: loserCost},
@@ -545,7 +566,7 @@ func clauses() []clause {
 		{name: "state: a longer window", edit: re(` AND [ed]\."age" < \S+ - interval '\d+ seconds'`, ""), victim: conformance("states keep their own windows")},
 
 		{name: "picked: edge", edit: inQuery("picked", re(upperBound, "$1")), victim: conformance(limit)},
-		{name: "picked: cursor", edit: inQuery("picked", re(cursorLine, "")), victim: conformance("two sweepers remove each row once")},
+		{name: "picked: cursor", edit: inQuery("picked", re(cursorLine, "")), victim: conformance("rows behind the cursor are found by the next drain")},
 		{name: "picked: equality of only", edit: inQuery("picked", re(`     AND e\."kind" = .*\n`, "")), victim: conformance(only)},
 		{name: "picked: own state", edit: inQuery("picked", re(`     AND coalesce\(e\."state" .*\n`, "")), victim: conformance(both)},
 		{name: "picked: guard", edit: inQuery("picked", re(`(?m)^.*-- guard\n`, "")), victim: conformance(owner)},
@@ -574,14 +595,13 @@ func clauses() []clause {
 		{name: "group: key order", edit: inQuery("seen", re(`(?m)^   ORDER BY .*\n`, "")), victim: conformance(tied, crowded)},
 		{name: "group: limit", edit: inQuery("seen", re(`LIMIT (\S+)`, "LIMIT 2 * $1")), victim: conformance(tied)},
 		{name: "group: those that stayed", edit: inQuery("seen", re(`AND NOT \(e\.ctid = ANY \((\S+)\)\)`, "AND $1 IS NOT NULL")), victim: conformance(heldTied)},
-		{name: "group: the last key", edit: re(`ORDER BY e\."id" DESC LIMIT 1\) AS last`, `ORDER BY e."id" LIMIT 1) AS last`), victim: conformance(tied)},
+		{name: "group: the last key", edit: re(`ORDER BY e\."id" DESC LIMIT 1\) AS last`, `ORDER BY e."id" LIMIT 1) AS last`), victim: conformance(heldTied)},
 		{name: "group: stayed, not gone", edit: re(` EXCEPT SELECT g\.tid FROM gone g\) x\) AS last`, ") x) AS last"), victim: conformance(tied)},
 		{name: "group: by two bounds", edit: inQuery("seen", re(`(?m)^   WHERE e\."(\w+)" [<>]= (\S+)  -- the group\n.*\n`, `   WHERE e."$1" = $2`+"\n")), victim: plans("none_gate", "UPDATE lines SET created_at = '2020-01-01'")},
 
 		{name: "gate: try", edit: inQuery("gate", re(`pg_try_advisory_xact_lock\((-?\d+)\)`, "$1 <> 0")), victim: busy},
 		{name: "gate: said", edit: re(`\(SELECT g\.ok FROM gate g\) AS ok`, "true AS ok"), victim: busy},
 
-		{name: "stayed: those that are not gone", edit: inQuery("stayed", re(` EXCEPT SELECT g\.tid FROM gone g`, "")), victim: vetoed},
 		{name: "stayed: handed on", edit: re(`set_config\('prunectl\.stayed', `, "set_config('prunectl.other', "), victim: vetoed},
 		{name: "stayed: looked at again", wire: [2]string{"current_setting('prunectl.stayed'", "current_setting('prunectl.other'"}, victim: vetoed},
 
@@ -598,7 +618,7 @@ func clauses() []clause {
 		{name: "settings: enable_incremental_sort", wire: [2]string{"'enable_incremental_sort', 'off'", "'enable_incremental_sort', 'on'"},
 			victim: plans("owner", "CREATE INDEX ON run_events (created_at)")},
 		{name: "settings: max_parallel_workers_per_gather", wire: [2]string{"'max_parallel_workers_per_gather', '0'", "'max_parallel_workers_per_gather', '2'"},
-			victim: plans("owner_final", "SET LOCAL parallel_setup_cost = 0; SET LOCAL parallel_tuple_cost = 0; SET LOCAL min_parallel_index_scan_size = 0; SET LOCAL min_parallel_table_scan_size = 0")},
+			victim: plans("owner_final", "SET LOCAL cpu_tuple_cost = 10; SET LOCAL parallel_setup_cost = 0; SET LOCAL parallel_tuple_cost = 0; SET LOCAL min_parallel_index_scan_size = 0; SET LOCAL min_parallel_table_scan_size = 0")},
 	}
 	for _, pin := range []string{"enable_seqscan", "enable_bitmapscan", "enable_nestloop", "enable_sort"} {
 		cs = append(cs, clause{name: "settings: " + pin, wire: [2]string{"'" + pin + "', 'off'", "'" + pin + "', 'on'"}, victim: plans("owner", "")})

@@ -39,11 +39,16 @@ const (
 // Index is an index that serves a population; each is named IndexName.
 type Index struct {
 	Columns []string
+	Where   []string // the columns of its predicate, for a partial one
 	DDL     string
 }
 
 func index(columns string, names ...string) Index {
-	return Index{names, "create index " + IndexName + " on entries (" + columns + ")"}
+	return Index{Columns: names, DDL: "create index " + IndexName + " on entries (" + columns + ")"}
+}
+
+func partial(ix Index, predicate string, columns ...string) Index {
+	return Index{Columns: ix.Columns, Where: columns, DDL: ix.DDL + " where " + predicate}
 }
 
 // The indexes that the suite asks for.
@@ -56,14 +61,16 @@ var (
 	StateAge = index("state, age, id", "state", "age", "id")
 	// KindAge is led by a column of `only`.
 	KindAge = index("kind, age, id", "kind", "age", "id")
+	// AgeTerminal is led by the age, and holds terminal rows only.
+	AgeTerminal = partial(AgeUnique, "state in ('completed', 'failed', 'cancelled')", "state")
 )
 
 // Indexes lists every index that a Fixture may have.
-func Indexes() []Index { return []Index{AgeUnique, AgeAlone, StateAge, KindAge} }
+func Indexes() []Index { return []Index{AgeUnique, AgeAlone, StateAge, KindAge, AgeTerminal} }
 
 // Arms cuts the sweep into the arms that the index gives.
 func (ix Index) Arms(s policy.Sweep) []policy.Arm {
-	return s.Arms(policy.Index{Name: IndexName, Columns: ix.Columns})
+	return s.Arms(policy.Index{Name: IndexName, Columns: ix.Columns, Where: ix.Where})
 }
 
 // Fixture describes a population: what a Factory has to make.

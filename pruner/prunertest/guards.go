@@ -60,7 +60,7 @@ func checkState(ctx context.Context, f Factory) error {
 	for i, state := range slices.Repeat(slices.Concat(protecting(), terminal), 3) {
 		fix.Rows = append(fix.Rows, entry(int64(i+1), old(100-i), state, 1))
 	}
-	for _, ix := range []Index{AgeUnique, AgeAlone, StateAge} {
+	for _, ix := range []Index{AgeUnique, AgeAlone, StateAge, AgeTerminal} {
 		fix.Index = ix
 		if err := passAndLeft(ctx, f, fix, 8, func(r Row) bool { return !isTerminal(r.State) }); err != nil {
 			return err
@@ -74,7 +74,7 @@ func checkBoth(ctx context.Context, f Factory) error {
 	for i, state := range slices.Repeat(slices.Concat(protecting(), terminal), 3) {
 		fix.Rows = append(fix.Rows, entry(int64(i+1), old(100-i), state, int64(1+i%3))) // owner 3 does not exist
 	}
-	for _, ix := range []Index{AgeUnique, StateAge} {
+	for _, ix := range []Index{AgeUnique, StateAge, AgeTerminal} {
 		fix.Index = ix
 		if err := passAndLeft(ctx, f, fix, 8, func(r Row) bool { return !isTerminal(r.State) || r.Owner != policy.Int(1) }); err != nil {
 			return err
@@ -165,7 +165,7 @@ func checkOwnerReopened(ctx context.Context, f Factory) error {
 }
 
 func checkRowReopened(ctx context.Context, f Factory) error {
-	for _, ix := range []Index{AgeUnique, StateAge} {
+	for _, ix := range []Index{AgeUnique, StateAge, AgeTerminal} {
 		fix := Fixture{Sweep: sweepOf(stateGuard()), Index: ix, Rows: entries(20)}
 		err := try(ctx, f, fix, func(t *trial) error {
 			for arm := range t.arms {

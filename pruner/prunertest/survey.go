@@ -29,7 +29,7 @@ func checkSurveyUndated(ctx context.Context, f Factory) error {
 	for _, c := range []struct {
 		ix Index
 		g  policy.Guard
-	}{{AgeUnique, noGuard}, {AgeUnique, ownerGuard()}, {AgeUnique, endedGuard}, {AgeUnique, stateGuard()}, {StateAge, stateGuard()}} {
+	}{{AgeUnique, noGuard}, {AgeUnique, ownerGuard()}, {AgeUnique, endedGuard}, {AgeUnique, stateGuard()}, {StateAge, stateGuard()}, {AgeTerminal, stateGuard()}} {
 		fix := Fixture{Sweep: sweepOf(c.g), Index: c.ix, Rows: append(entries(10), entry(100, young(1), completed, 1), entry(101, Infinity, completed, 1)), Owners: owners}
 		fix.Rows[1].Age, fix.Rows[2].Age, fix.Rows[3].Age, fix.Rows[4].Age = NoAge, MinusInfinity, At(time.Unix(0, 0)), NoAge
 		fix.Rows[4].State = running
@@ -120,6 +120,14 @@ func checkSurveyHeld(ctx context.Context, f Factory) error {
 			slices.SortFunc(got, oldestFirst) // the order of the answer is free
 			if !slices.EqualFunc(got, c.want, sameHeld) {
 				return fmt.Errorf("held by %s; want %s", heldText(got), heldText(c.want))
+			}
+			// Of the oldest rows only: the first of them, in both populations, is held by the reason that comes first.
+			few, err := s.HeldBy(ctx, t.cutoff(0), 1)
+			if err != nil {
+				return err
+			}
+			if len(few) != 1 || few[0].Rows != 1 || few[0].Reason != c.want[0].Reason || few[0].Value != c.want[0].Value {
+				return fmt.Errorf("of the oldest row alone: held by %s; want one row by %s %q", heldText(few), c.want[0].Reason, c.want[0].Value)
 			}
 			return t.untouched(ctx)
 		})

@@ -60,7 +60,7 @@ func checkManyTies(ctx context.Context, f Factory) error {
 	for _, c := range []struct {
 		ix Index
 		g  policy.Guard
-	}{{AgeUnique, ownerGuard()}, {AgeAlone, ownerGuard()}, {AgeAlone, noGuard}, {StateAge, bothGuards()}} {
+	}{{AgeUnique, ownerGuard()}, {AgeAlone, ownerGuard()}, {AgeAlone, noGuard}, {StateAge, bothGuards()}, {AgeTerminal, bothGuards()}} {
 		fix.Index, fix.Sweep = c.ix, sweepOf(c.g)
 		if err := passAndLeft(ctx, f, fix, 5, func(Row) bool { return false }); err != nil {
 			return err

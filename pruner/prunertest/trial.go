@@ -82,7 +82,7 @@ func (t *trial) cutoff(arm int) policy.Cutoff { return t.arms[arm].Window.Cutoff
 
 // inArm reports whether the arm's equalities let the row in.
 func (t *trial) inArm(arm int, r Row) bool {
-	return !slices.ContainsFunc(t.arms[arm].Equal, func(e policy.Equal) bool { return r.Columns()[e.Column] != e.Value })
+	return t.arms[arm].In(r.Columns())
 }
 
 // inRange lists the rows that a pass of the arm examines, oldest first.

@@ -29,7 +29,7 @@ func checkWindows(ctx context.Context, f Factory) error {
 	for _, c := range []struct {
 		ix Index
 		g  policy.Guard
-	}{{AgeUnique, stateGuard()}, {AgeAlone, stateGuard()}, {StateAge, stateGuard()}, {AgeUnique, bothGuards()}} {
+	}{{AgeUnique, stateGuard()}, {AgeAlone, stateGuard()}, {StateAge, stateGuard()}, {AgeTerminal, stateGuard()}, {AgeUnique, bothGuards()}} {
 		fix := Fixture{Sweep: byState(c.g), Index: c.ix, Owners: owners}
 		var kept []int64
 		for _, days := range []int{50, 40, 35, 30, 20} {
@@ -59,7 +59,7 @@ func checkNever(ctx context.Context, f Factory) error {
 	for i := range fix.Rows {
 		fix.Rows[i].State = terminal[i%3]
 	}
-	for _, ix := range []Index{AgeUnique, StateAge} {
+	for _, ix := range []Index{AgeUnique, StateAge, AgeTerminal} {
 		fix.Index, fix.Sweep = ix, byState(stateGuard())
 		if err := passAndLeft(ctx, f, fix, 5, func(r Row) bool { return r.State == terminal[2] }); err != nil {
 			return err
