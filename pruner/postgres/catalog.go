@@ -94,7 +94,7 @@ SELECT c.oid, c.relkind::text, coalesce(a.amname, ''),
        CASE WHEN c.relkind = 'r' THEN row_security_active(c.oid) ELSE false END,
        c.relreplident::text,
        EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND (i.indisprimary OR i.indisreplident)),
-       coalesce((SELECT array_agg(p.pubname::text ORDER BY 1) FROM pg_publication p WHERE p.pubdelete
+       coalesce((SELECT array_agg(p.pubname::text ORDER BY p.pubname) FROM pg_publication p WHERE p.pubdelete
                   AND EXISTS (SELECT FROM pg_publication_tables pt WHERE pt.pubname = p.pubname AND pt.schemaname = n.nspname AND pt.tablename = c.relname)), '{}'),
        pg_get_userbyid(c.relowner)::text,
        has_any_column_privilege(c.oid, 'UPDATE'), has_table_privilege(c.oid, 'SELECT'), has_table_privilege(c.oid, 'DELETE'),
@@ -185,11 +185,11 @@ SELECT f.conname::text, n.nspname || '.' || c.relname, f.confrelid, f.conrelid,
             THEN coalesce((SELECT sum(greatest(lc.reltuples, 0)) FROM pg_partition_tree(c.oid) l JOIN pg_class lc ON lc.oid = l.relid WHERE l.isleaf), 0)::float8
             ELSE c.reltuples::float8 END,
        CASE WHEN c.relkind = 'p' THEN 0 ELSE pg_relation_size(c.oid) END,
-       EXISTS (SELECT FROM pg_index i
-                WHERE i.indrelid = f.conrelid AND i.indisvalid AND i.indnkeyatts >= cardinality(f.conkey)
+       EXISTS (SELECT FROM pg_index i JOIN pg_class ic ON ic.oid = i.indexrelid JOIN pg_am am ON am.oid = ic.relam
+                WHERE i.indrelid = f.conrelid AND am.amname <> 'brin' AND i.indisvalid AND i.indnkeyatts >= cardinality(f.conkey)
                   AND (i.indpred IS NULL OR pg_get_expr(i.indpred, i.indrelid) ~ '^\(+("[^"]+"|\w+) IS NOT NULL\)+$')
-                  AND (SELECT array_agg(i.indkey[k.n]::int ORDER BY 1) FROM generate_series(0, cardinality(f.conkey) - 1) k(n))
-                      = (SELECT array_agg(x::int ORDER BY 1) FROM unnest(f.conkey) x)),
+                  AND (SELECT array_agg(i.indkey[k.n]::int ORDER BY i.indkey[k.n]) FROM generate_series(0, cardinality(f.conkey) - 1) k(n))
+                      = (SELECT array_agg(x::int ORDER BY x) FROM unnest(f.conkey) x)),
        rn.nspname || '.' || rc.relname
   FROM pg_constraint f
   JOIN reach r ON r.oid = f.confrelid

@@ -43,7 +43,7 @@ func (i *Inspection) checkStates(ctx context.Context, q query) error {
 func (i *Inspection) checkList(ctx context.Context, q query, t *table, name, key string, terminal, live []policy.Value) error {
 	f := &i.findings
 	c, _ := t.column(name)
-	possible, constrained, err := possibleValues(ctx, q, t, c)
+	possible, constrained, checks, err := possibleValues(ctx, q, t, c)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,17 @@ func (i *Inspection) checkList(ctx context.Context, q query, t *table, name, key
 				f.refuse("state", l.key, "", "%q is no value of %s.%s; it has %s", v.String(), t.name, name, strings.Join(possible, ", "))
 				bad = true
 			default:
-				if why := i.impossible(ctx, q, c, v); why != "" {
+				why := i.impossible(ctx, q, c, v)
+				if why == "" {
+					lets, err := passes(ctx, q, checks, c, v)
+					if err != nil {
+						return err
+					}
+					if !lets {
+						why = fmt.Sprintf("%q is no value of %s.%s, by its CHECK %s", v.String(), t.name, name, strings.Join(checks, " and "))
+					}
+				}
+				if why != "" {
 					f.refuse("state", l.key, "", "%s", why)
 					bad = true
 				}
@@ -105,56 +115,78 @@ func (i *Inspection) impossible(ctx context.Context, q query, c column, v policy
 // checksSQL lists the CHECK constraints that are about this column alone.
 const checksSQL = `SELECT pg_get_expr(conbin, conrelid) FROM pg_constraint WHERE conrelid = $1::oid AND contype = 'c' AND convalidated AND conkey = ARRAY[$2::int2]`
 
-var quotedWord = regexp.MustCompile(`'((?:[^']|'')*)'`)
+var (
+	quotedWord = regexp.MustCompile(`'((?:[^']|'')*)'`)
+	numberWord = regexp.MustCompile(`-?\b\d+\b`)
+	castWord   = regexp.MustCompile(`::[\w". ]+(\([\d,]+\))?(\[\])?`)
+	listWord   = regexp.MustCompile(`^(\b(ANY|ARRAY|OR)\b|[ ()\[\],=])*$`)
+)
 
-// possibleValues lists what the column can contain, where an enum or a CHECK on it alone says so.
-func possibleValues(ctx context.Context, q query, t *table, c column) (values []string, constrained bool, err error) {
+// isList reports whether a CHECK is nothing but a list of the values that the column may have. A range, a pattern or a
+// length lets more pass than the words that it names.
+func isList(expr string, c column) bool {
+	for _, r := range []*regexp.Regexp{quotedWord, castWord, numberWord} {
+		expr = r.ReplaceAllString(expr, "")
+	}
+	for _, name := range []string{ident(c.name), c.name} {
+		expr = regexp.MustCompile(`(^|[ (])`+regexp.QuoteMeta(name)+`($|[ )])`).ReplaceAllString(expr, "$1$2")
+	}
+	return listWord.MatchString(expr)
+}
+
+// possibleValues lists what the column can contain, where an enum or a CHECK on it alone does. checks are the CHECKs on it
+// alone, of whatever form.
+func possibleValues(ctx context.Context, q query, t *table, c column) (values []string, listed bool, checks []string, err error) {
 	if len(c.enum) > 0 {
-		return c.enum, true, nil
+		return c.enum, true, nil, nil
 	}
-	exprs, err := all(ctx, q, checksSQL, scanText, t.oid, c.num)
-	if err != nil || len(exprs) == 0 {
-		return nil, false, err
+	if checks, err = all(ctx, q, checksSQL, scanText, t.oid, c.num); err != nil {
+		return nil, false, nil, err
 	}
-	// A CHECK names its values as literals. Which of them it lets pass is asked of the server, in the CHECK's own words.
 	words := map[string]bool{}
-	for _, e := range exprs {
+	for _, e := range checks {
+		if !isList(e, c) {
+			continue
+		}
+		listed = true
 		for _, m := range quotedWord.FindAllStringSubmatch(e, -1) {
 			words[strings.ReplaceAll(m[1], "''", "'")] = true
 		}
-		for _, m := range numberWord.FindAllString(e, -1) {
+		for _, m := range numberWord.FindAllString(quotedWord.ReplaceAllString(e, ""), -1) {
 			words[m] = true
 		}
 	}
 	for w := range words {
-		sql := fmt.Sprintf("SELECT (%s) IS TRUE FROM (SELECT %s AS %s) x", strings.Join(exprs, ") AND ("), typed(policy.Text(w), c), ident(c.name))
-		sp, err := q.tx.Begin(ctx)
+		lets, err := passes(ctx, q, checks, c, policy.Text(w))
 		if err != nil {
-			return nil, false, err
+			return nil, false, nil, err
 		}
-		var lets bool
-		err = sp.QueryRow(ctx, sql, q.mode).Scan(&lets)
-		_ = sp.Rollback(ctx)
-		if err == nil && lets {
+		if lets {
 			values = append(values, w)
 		}
 	}
 	slices.Sort(values)
-	// A CHECK that lets an invented word pass is no list of values.
-	invented := fmt.Sprintf("SELECT (%s) IS NOT FALSE FROM (SELECT %s AS %s) x", strings.Join(exprs, ") AND ("), typed(policy.Text("987654321"), c), ident(c.name))
-	sp, err := q.tx.Begin(ctx)
-	if err != nil {
-		return nil, false, err
-	}
-	defer func() { _ = sp.Rollback(ctx) }()
-	var open bool
-	if err := sp.QueryRow(ctx, invented, q.mode).Scan(&open); err != nil || open {
-		return nil, false, nil
-	}
-	return values, len(values) > 0, nil
+	return values, listed, checks, nil
 }
 
-var numberWord = regexp.MustCompile(`\b\d+\b`)
+// passes asks the server, in the CHECKs' own words, whether they let a value pass. One that they cannot be asked about
+// passes: whether it is a value of the column at all is another question.
+func passes(ctx context.Context, q query, checks []string, c column, v policy.Value) (bool, error) {
+	if len(checks) == 0 {
+		return true, nil
+	}
+	sp, err := q.tx.Begin(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = sp.Rollback(ctx) }()
+	var lets bool
+	sql := fmt.Sprintf("SELECT ((%s)) IS NOT FALSE FROM (SELECT %s AS %s) x", strings.Join(checks, ") AND ("), typed(v, c), ident(c.name))
+	if err := sp.QueryRow(ctx, sql, q.mode).Scan(&lets); err != nil {
+		return true, nil
+	}
+	return lets, nil
+}
 
 // seenSample bounds the look at states that occur: the oldest rows, through whatever serves the age.
 const seenSample = 10_000

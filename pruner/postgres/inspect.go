@@ -158,7 +158,7 @@ func (i *Inspection) checkRights() {
 	role := ident(i.role)
 	var missing, grants []string
 	need := func(have bool, what, grant string) {
-		if !have {
+		if !have && !slices.Contains(missing, what) { // both tables may lie in one schema
 			missing = append(missing, what)
 			grants = append(grants, "GRANT "+grant+" TO "+role+";")
 		}

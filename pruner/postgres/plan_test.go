@@ -450,3 +450,57 @@ CREATE INDEX ON runs (status); CREATE INDEX ON runs (id); CREATE INDEX ON runs (
 		p.end(t)
 	}
 }
+
+// TestPlanFaults proves the rules: with an index gone, or with the delete side by range, each finds what it is there for.
+func TestPlanFaults(t *testing.T) {
+	conn := specimenDB.New(t).Conn(t)
+	mustExec(t, conn, specimenRows(300))
+	mustExec(t, conn, "ANALYZE")
+	byRange := func(sql string) string {
+		return strings.Replace(strings.Replace(sql, "d.ctid = ANY ((SELECT p.tids FROM picked p)::tid[])", "true", 1), ") IS TRUE", ")", 1)
+	}
+	for _, c := range []struct {
+		specimen string
+		s        shape
+		before   string
+		edit     func(string) string
+		want     string
+	}{
+		{"owner", shape{}, "DROP INDEX run_events_retention", nil, "the range is read through the index"},
+		{"owner", shape{}, "DROP INDEX run_events_retention", nil, "the index condition"},
+		{"state", shape{}, "DROP INDEX jobs_finished", nil, "the range is read through the index"},
+		{"state", shape{group: true, next: true}, "DROP INDEX jobs_finished", nil, "ROW"},
+		{"state_arm", shape{}, "DROP INDEX tasks_finished; CREATE INDEX ON tasks (finished_at)", nil, "has no [( ]state"},
+		{"none_gate", shape{group: true}, "DROP INDEX lines_age; CREATE INDEX ON lines (created_at)", nil, "lines is sorted"},
+		{"owner", shape{}, "ALTER TABLE runs DROP CONSTRAINT runs_pkey", nil, "owners are read by Seq Scan"},
+		{"owner", shape{}, "ALTER TABLE runs DROP CONSTRAINT runs_pkey; CREATE INDEX ON runs (tenant_id)", nil, "on owners has no id"},
+		{"owner", shape{}, "", byRange, "rows to be removed are found by Index Scan"},
+		{"owner", shape{}, "", func(sql string) string { return strings.Replace(sql, " FOR SHARE SKIP LOCKED", " OFFSET 0", 1) }, `0 nodes for "locked owner"`},
+		{"owner", shape{}, "CREATE TABLE heir () INHERITS (run_events)", func(sql string) string { return strings.ReplaceAll(sql, "FROM ONLY", "FROM") }, "the plan reads heir"},
+		{"owner", shape{}, "SET LOCAL jit = on; SET LOCAL jit_above_cost = 0", nil, "the plan is compiled"},
+		{"owner", shape{}, "SET LOCAL enable_sort = on", nil, "run_events is sorted"},
+	} {
+		i := slices.IndexFunc(specimens(), func(s specimen) bool { return s.name == c.specimen })
+		arm := specimens()[i].open(t, Conn(conn))
+		p := planner{conn, arm}
+		p.begin(t)
+		if c.before != "" {
+			mustExec(t, conn, c.before)
+		}
+		st := arm.render(c.s)
+		if c.edit != nil {
+			st.sql = c.edit(st.sql)
+		}
+		if err := p.prepare(t.Context(), "spoiled", st); err != nil {
+			t.Fatal(err)
+		}
+		e, err := p.explain(t.Context(), "FORMAT JSON", "spoiled", st, planValues(arm, 5000), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if faults := planFaults(arm, c.s, e); !slices.ContainsFunc(faults, func(f string) bool { return strings.Contains(f, c.want) }) {
+			t.Errorf("%s, %s: the rules find %q; want %q", c.specimen, c.before, faults, c.want)
+		}
+		p.end(t)
+	}
+}

@@ -578,7 +578,7 @@ func TestNoSessionState(t *testing.T) {
 					t.Errorf("%s: %+v, %v", what, res, err)
 				}
 				if after := state(); after != before {
-					t.Errorf("%s left something behind:\n%s", what, difference(before, after))
+					t.Fatalf("%s left something behind:\n%s", what, difference(before, after))
 				}
 			}
 			whole := pruner.Batch{Cutoff: raceCutoff, Limit: 50}
