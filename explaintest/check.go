@@ -71,9 +71,10 @@ func (b *Broken) Error() string {
 	var s strings.Builder
 	marks := map[*Node][]int{}
 	number := 0
-	s.WriteString("the plan breaks a rule")
-	if len(b.Rules) > 1 {
-		fmt.Fprintf(&s, ", in fact %d", len(b.Rules))
+	if len(b.Rules) == 1 {
+		s.WriteString("the plan breaks a rule")
+	} else {
+		fmt.Fprintf(&s, "the plan breaks %d rules", len(b.Rules))
 	}
 	for _, r := range b.Rules {
 		fmt.Fprintf(&s, "\n%s", r.Rule)

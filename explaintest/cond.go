@@ -187,9 +187,7 @@ func lex(s string) (ts []string) {
 			i++
 			continue
 		case c == '\'' || c == '"':
-			i = closing(s, i, false)
-		case c == 'E' && i+1 < len(s) && s[i+1] == '\'':
-			i = closing(s, i+1, true)
+			i = closing(s, i)
 		case wordByte(c):
 			for i < len(s) && wordByte(s[i]) {
 				i++
@@ -208,13 +206,11 @@ func lex(s string) (ts []string) {
 	return ts
 }
 
-// closing is the place behind the quote that ends the one at i; a doubled quote does not, nor, in E”, one behind a backslash.
-func closing(s string, i int, escapes bool) int {
+// closing is the place behind the quote that ends the one at i. Quotes inside are doubled, as are the backslashes of E”.
+func closing(s string, i int) int {
 	quote := s[i]
 	for i++; i < len(s); i++ {
 		switch {
-		case escapes && s[i] == '\\':
-			i++
 		case s[i] == quote && i+1 < len(s) && s[i+1] == quote:
 			i++
 		case s[i] == quote:

@@ -226,8 +226,10 @@ func (p *Plan) whyNot(scan *Node, index Name) string {
 		look += " " + index.String()
 	}
 	look += ", does the statement have a condition on its first column, does a partial index's predicate follow from the statement, and has the table enough rows and been analysed"
-	if len(p.Settings) > 0 {
-		look += "; settings in force are printed below the plan"
+	for name := range p.Settings {
+		if strings.HasPrefix(name, "enable_") {
+			return look + "; and do the settings below the plan forbid it"
+		}
 	}
 	return look
 }

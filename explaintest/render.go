@@ -1,6 +1,7 @@
 package explaintest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,7 +29,7 @@ func (p *Plan) render(marks map[*Node][]int) string {
 			if i == len(numbers)-1 {
 				fmt.Fprintf(&s, "%-*s%s\n", len(margin), mark(n), text)
 			} else {
-				fmt.Fprintf(&s, "%s\n", mark(n))
+				fmt.Fprintf(&s, "%s\n", strings.TrimSpace(mark(n)))
 			}
 		}
 	}
@@ -52,7 +53,7 @@ func (p *Plan) render(marks map[*Node][]int) string {
 	return strings.TrimRight(s.String(), "\n")
 }
 
-func mark(n int) string { return fmt.Sprintf("[%d]>", n) }
+func mark(n int) string { return fmt.Sprintf("[%d]> ", n) }
 
 // title is the node's line.
 func (n *Node) title(p *Plan) string {
@@ -81,12 +82,11 @@ func (n *Node) title(p *Plan) string {
 		}
 		fmt.Fprintf(&s, " %s %s", word, n.Index)
 	}
-	for _, on := range []string{n.name().String(), n.CTEName, n.Function} {
-		if on != "" {
-			fmt.Fprintf(&s, " on %s", on)
-		}
+	on := cmp.Or(n.name().String(), n.CTEName, n.Function, n.Alias)
+	if on != "" {
+		s.WriteString(" on " + on)
 	}
-	if n.Alias != "" && n.Alias != n.Relation && n.Alias != n.CTEName {
+	if n.Alias != n.Relation && n.Alias != on && n.Alias != "" {
 		s.WriteString(" " + n.Alias)
 	}
 	fmt.Fprintf(&s, "  (cost=%.2f rows=%.0f)", n.TotalCost, n.PlanRows)

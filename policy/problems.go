@@ -35,7 +35,7 @@ var sweepName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)
 // row_security is not among them: writing it is how a tenant's policy is chosen on purpose.
 var ownSettings = []string{
 	"statement_timeout", "lock_timeout", "synchronous_commit", "jit", "plan_cache_mode", "work_mem", "enable_seqscan",
-	"enable_bitmapscan", "enable_nestloop", "enable_mergejoin", "max_parallel_workers_per_gather", "transaction_isolation",
+	"enable_bitmapscan", "enable_nestloop", "enable_mergejoin", "enable_sort", "enable_incremental_sort", "max_parallel_workers_per_gather", "transaction_isolation",
 	"transaction_read_only", "transaction_deferrable", "default_transaction_isolation", "session_replication_role", "role", "session_authorization",
 }
 

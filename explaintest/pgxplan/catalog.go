@@ -28,7 +28,7 @@ SELECT json_build_object(
   'Name', json_build_object('Schema', f.schema, 'Name', f.relname),
   'Parents', (SELECT json_agg(json_build_object('Schema', n.nspname, 'Name', c.relname))
                 FROM parents p JOIN pg_catalog.pg_class c ON c.oid = p.inhparent JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE p.oid = f.oid),
-  'Analyzed', f.reltuples >= 0, 'Rows', greatest(f.reltuples, 0)::bigint, 'Pages', f.relpages,
+  'Analyzed', f.reltuples >= 0, 'Rows', greatest(f.reltuples, 0)::bigint, 'Pages', greatest(f.relpages, 0),
   'Method', (SELECT a.amname FROM pg_catalog.pg_am a WHERE a.oid = f.relam),
   'Columns', (SELECT json_agg(pg_catalog.pg_get_indexdef(f.oid, k, false) ORDER BY k)
                 FROM pg_catalog.pg_index x, generate_series(1, x.indnkeyatts) k WHERE x.indexrelid = f.oid)), f.relkind

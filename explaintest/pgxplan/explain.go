@@ -32,8 +32,16 @@ type Statement struct {
 // custom and the generic one differ where a plan for all values must be careful, so hold both to the rules.
 func Explain(ctx context.Context, db DB, st Statement) (*explaintest.Plan, error) {
 	var p *explaintest.Plan
-	err := rolledBack(ctx, db, func(tx pgx.Tx) (err error) {
-		p, err = explain(ctx, tx, st)
+	err := rolledBack(ctx, db, func(tx pgx.Tx) error {
+		_, err := output(ctx, tx, st, func(text []byte) (err error) {
+			if p, err = explaintest.Parse(text); err != nil {
+				return err
+			}
+			if p.Catalog, err = catalog(ctx, tx.Conn(), p); err != nil {
+				return fmt.Errorf("read the catalog: %w", err)
+			}
+			return nil
+		})
 		return err
 	})
 	if err != nil {
@@ -61,7 +69,8 @@ func rolledBack(ctx context.Context, db DB, f func(pgx.Tx) error) (err error) {
 
 var prepared atomic.Int64
 
-func explain(ctx context.Context, tx pgx.Tx, st Statement) (p *explaintest.Plan, err error) {
+// output is what EXPLAIN prints; then, if there is one, is called with it in the same transaction.
+func output(ctx context.Context, tx pgx.Tx, st Statement, then func(text []byte) error) (text []byte, err error) {
 	conn := tx.Conn()
 	mode := map[bool]string{false: "force_custom_plan", true: "force_generic_plan"}[st.Generic]
 	for _, name := range slices.Sorted(maps.Keys(st.Settings)) {
@@ -109,16 +118,12 @@ func explain(ctx context.Context, tx pgx.Tx, st Statement) (p *explaintest.Plan,
 		if len(rows) != 1 {
 			return fmt.Errorf("EXPLAIN returned %d rows", len(rows))
 		}
-		p, err = explaintest.Parse(rows[0][0])
-		return err
+		if text = rows[0][0]; then != nil {
+			return then(text)
+		}
+		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	if p.Catalog, err = catalog(ctx, conn, p); err != nil {
-		return nil, fmt.Errorf("read the catalog: %w", err)
-	}
-	return p, nil
+	return text, err
 }
 
 // run sends one statement, with texts for values, and returns its rows as text. It works in every query mode of pgx.

@@ -11,14 +11,14 @@ import (
 )
 
 // fillRows is the most that Fill inserts.
-const fillRows = 5_000_000
+const fillRows = 2_000_000
 
 // Fill makes a table large enough that the planner has a choice, analyses it, and commits. insert adds the rows from $1 to $2,
 // such as
 //
 //	INSERT INTO events SELECT g, now() - g * interval '1 minute' FROM generate_series($1::bigint, $2::bigint) g
 //
-// It is called for 10,000 rows at first, then for as many again as there are. Where the table stays too small for 5,000,000
+// It is called for 10,000 rows at first, then for as many again as there are. Where the table stays too small for 2,000,000
 // rows, or a partition of it does, that is an error; partitions that are meant to stay empty are better left out.
 func Fill(ctx context.Context, db DB, relation, insert string) error {
 	err := committed(ctx, db, func(tx pgx.Tx) error {
@@ -60,7 +60,7 @@ WITH RECURSIVE below AS (
   SELECT c.oid, c.relkind FROM below b JOIN pg_catalog.pg_inherits i ON i.inhparent = b.oid JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
 )
 SELECT json_build_object('Name', json_build_object('Schema', n.nspname, 'Name', c.relname),
-  'Analyzed', c.reltuples >= 0, 'Rows', greatest(c.reltuples, 0)::bigint, 'Pages', c.relpages)
+  'Analyzed', c.reltuples >= 0, 'Rows', greatest(c.reltuples, 0)::bigint, 'Pages', greatest(c.relpages, 0))
 FROM below b JOIN pg_catalog.pg_class c ON c.oid = b.oid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE b.relkind IN ('r', 'm') ORDER BY n.nspname, c.relname`
 

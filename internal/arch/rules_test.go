@@ -17,7 +17,7 @@ const (
 var required = []string{
 	"policy", "policy/policyfile",
 	"pruner", "pruner/memory", "pruner/postgres", "pruner/prunertest",
-	"drain", "eventlog", "migrations", "cmd/prunectl",
+	"drain", "explaintest", "explaintest/pgxplan", "eventlog", "migrations", "bench", "cmd/prunectl",
 	"internal/pgserver", "internal/pgtest",
 }
 
@@ -38,7 +38,8 @@ var mayImport = []struct {
 
 	// Plans are read without a driver; what runs EXPLAIN sits beside it.
 	{"explaintest", nil},
-	{"explaintest/...", []string{"explaintest", pgx}},
+	{"explaintest/internal/...", []string{"explaintest"}},
+	{"explaintest/pgxplan", []string{"explaintest", pgx}},
 
 	// Schemas and the small packages on them: no pruner, so that deletion is
 	// out of their reach.
@@ -51,7 +52,7 @@ var mayImport = []struct {
 	{"internal/pgtest", []string{"internal/pgserver", pgx}},
 	{"internal/arch", nil},
 	{"internal/...", []string{"policy/...", "pruner/...", "drain", "eventlog/...", "migrations/...", "internal/...", pgx, "github.com/olekukonko/tablewriter/...", "golang.org/x/text/..."}},
-	{"bench/...", []string{"...", pgx}},
+	{"bench/...", []string{"policy", "pruner", "pruner/postgres", "drain", "eventlog", "migrations", "internal/pgserver", "bench/...", pgx, "github.com/olekukonko/tablewriter/..."}},
 	{"cmd/...", []string{
 		"policy/...", "pruner/...", "drain", "eventlog/...", "migrations/...", "connections/...", "bench/...", "internal/...", "cmd/...", pgx,
 		"github.com/urfave/cli/v2", "github.com/olekukonko/tablewriter/...", "github.com/schollz/progressbar/v3", "github.com/xrash/smetrics",
@@ -61,7 +62,7 @@ var mayImport = []struct {
 
 // light are the packages that a user's program imports: they bring pgx, with
 // what pgx itself needs, and the standard library.
-var light = []string{"drain", "pruner/postgres"}
+var light = []string{"drain", "pruner/postgres", "explaintest", "explaintest/pgxplan"}
 
 // command is linked from mustNotLink's packages on no way, however long.
 const command = "cmd/prunectl"

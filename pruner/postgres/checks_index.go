@@ -114,7 +114,8 @@ func (i *Inspection) follows(ctx context.Context, q query, x index, arms []polic
 	return true, nil
 }
 
-// names reports whether a plan scans this index with a condition.
+// names reports whether a plan scans this index with a condition, and tests nothing besides: what is left to a filter the
+// index does not settle, and a batch would have to search for it.
 func names(plan, index string) bool {
 	var doc any
 	if json.Unmarshal([]byte(plan), &doc) != nil {
@@ -126,7 +127,7 @@ func names(plan, index string) bool {
 		case []any:
 			return slices.ContainsFunc(v, walk)
 		case map[string]any:
-			if v["Index Name"] == index && v["Index Cond"] != nil {
+			if v["Index Name"] == index && v["Index Cond"] != nil && v["Filter"] == nil {
 				return true
 			}
 			for _, c := range v {

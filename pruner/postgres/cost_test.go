@@ -203,13 +203,16 @@ func TestBatchesCostTheSame(t *testing.T) {
 // TestHeldHeadIsReadOnce holds that rows of a live run at the head of the table are read once in a drain, not once in a
 // batch.
 func TestHeldHeadIsReadOnce(t *testing.T) {
+	cutoff := runEvents().Window.Cutoff(time.Now())
 	drained := func(head int) []cost {
 		db := costDB.New(t)
 		conn := db.Conn(t)
 		mustExec(t, conn, fmt.Sprintf(`INSERT INTO runs VALUES ('tenant-0', 'live', 'waiting-for-approval');
 INSERT INTO run_events SELECT 'tenant-0', 'live', g, 'step', NULL, now() - interval '100 days' + g * interval '1 second' FROM generate_series(1, %d) g`, head))
 		mustExec(t, conn, "VACUUM ANALYZE")
-		return newMeter(t, conn, runEvents(), Options{}, 1000).drain(t)
+		m := newMeter(t, conn, runEvents(), Options{}, 1000)
+		m.cutoff = cutoff
+		return m.drain(t)
 	}
 	const head = 10_000
 	without, with := drained(0), drained(head)

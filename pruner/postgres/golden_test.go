@@ -34,6 +34,8 @@ CREATE TABLE jobs (id bigint PRIMARY KEY, state job_state NOT NULL, queue text, 
 CREATE INDEX jobs_finished ON jobs (finished_at, id);
 CREATE TABLE tasks (id bigint PRIMARY KEY, state job_state NOT NULL, finished_at timestamptz, note text);
 CREATE INDEX tasks_finished ON tasks (state, finished_at, id) WHERE finished_at IS NOT NULL;
+CREATE TABLE tickets (id bigint PRIMARY KEY, state text NOT NULL, at timestamptz NOT NULL, note text);
+CREATE INDEX tickets_settled ON tickets (at, id) WHERE state IN ('closed', 'spam');
 CREATE TABLE notes (id bigint PRIMARY KEY, kind text, created_at timestamptz NOT NULL, note text);
 CREATE INDEX notes_age ON notes (kind, created_at, id);
 CREATE TABLE lines (id bigint PRIMARY KEY, kind text, created_at timestamptz NOT NULL, note text);
@@ -100,6 +102,7 @@ func specimens() []specimen {
 		{name: "state_windows", sweep: on("jobs", "finished_at", three, windows, func(s *policy.Sweep) { s.ByState[1].Window = policy.Never })},
 		{name: "ended", sweep: on("jobs", "finished_at", policy.Guard{Ended: true})},
 		{name: "state_arm", sweep: on("tasks", "finished_at", three, windows), arm: 1},
+		{name: "state_within", sweep: on("tickets", "at", state("closed", "spam"))},
 		{name: "none", sweep: on("notes", "created_at", none, only(kind(false, policy.Text("a"))))},
 		{name: "none_gate", sweep: on("lines", "created_at", none), gate: true},
 		{name: "only_list", sweep: on("lines", "created_at", none, only(kind(false, policy.Text("a"), policy.Text("b"))))},
@@ -177,6 +180,7 @@ var kept = map[string][]string{
 	"state_one":       {"remove"},
 	"state_arm":       {"remove", "undated_old"},
 	"state_windows":   {"remove", "remove_group_next", "plan"},
+	"state_within":    {"remove", "remove_group_next"},
 	"ended":           {"remove"},
 	"none":            {"remove", "plan", "undated_old"},
 	"none_gate":       {"remove_group_next"},

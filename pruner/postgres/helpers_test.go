@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"slices"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -30,10 +29,4 @@ func mustExec(t testing.TB, c *pgx.Conn, sql string, args ...any) {
 	if _, err := c.Exec(context.Background(), sql, args...); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func median(v []float64) float64 {
-	s := slices.Clone(v)
-	slices.Sort(s)
-	return s[len(s)/2]
 }

@@ -61,7 +61,7 @@ func on(change ...func(*policy.Sweep)) policy.Sweep {
 	return s
 }
 
-func table_(name string) func(*policy.Sweep) {
+func ofTable(name string) func(*policy.Sweep) {
 	return func(s *policy.Sweep) { s.Table = policy.Name{Schema: "x", Table: name} }
 }
 
@@ -109,21 +109,21 @@ func catalogs() []inspected {
 		{name: "as it should be", sweep: on(byOwner()), want: []finding{fine("kind", "ordinary table"), fine("rights", ""), fine("age", ""), fine("index", "t_at (at, id)"), fine("ties", ""), fine("column", "o_pkey")}, index: "t_at"},
 
 		// Kinds of relations.
-		{name: "a view", schema: "CREATE VIEW v AS SELECT * FROM t", sweep: on(table_("v")), want: []finding{refuse("kind", "x.v is a view")}},
-		{name: "a materialized view", schema: "CREATE MATERIALIZED VIEW v AS SELECT * FROM t", sweep: on(table_("v")), want: []finding{refuse("kind", "x.v is a materialized view")}},
-		{name: "a foreign table", schema: "CREATE FOREIGN DATA WRAPPER elsewhere; CREATE SERVER elsewhere FOREIGN DATA WRAPPER elsewhere; CREATE FOREIGN TABLE f (id int, at timestamptz) SERVER elsewhere", sweep: on(table_("f")),
+		{name: "a view", schema: "CREATE VIEW v AS SELECT * FROM t", sweep: on(ofTable("v")), want: []finding{refuse("kind", "x.v is a view")}},
+		{name: "a materialized view", schema: "CREATE MATERIALIZED VIEW v AS SELECT * FROM t", sweep: on(ofTable("v")), want: []finding{refuse("kind", "x.v is a materialized view")}},
+		{name: "a foreign table", schema: "CREATE FOREIGN DATA WRAPPER elsewhere; CREATE SERVER elsewhere FOREIGN DATA WRAPPER elsewhere; CREATE FOREIGN TABLE f (id int, at timestamptz) SERVER elsewhere", sweep: on(ofTable("f")),
 			want: []finding{refuse("kind", "x.f is a foreign table")}},
-		{name: "a sequence", schema: "CREATE SEQUENCE q", sweep: on(table_("q")), want: []finding{refuse("kind", "x.q is a sequence")}},
-		{name: "an index", sweep: on(table_("t_at")), want: []finding{refuse("kind", "x.t_at is an index")}},
-		{name: "a composite type", schema: "CREATE TYPE ct AS (a int)", sweep: on(table_("ct")), want: []finding{refuse("kind", "x.ct is a composite type")}},
-		{name: "a partitioned table", schema: "CREATE TABLE p (id int, at timestamptz) PARTITION BY RANGE (at)", sweep: on(table_("p")), want: []finding{{Refused, "kind", "table", "x.p is a partitioned table", "partitions"}}},
-		{name: "a partitioned index", schema: "CREATE TABLE p (id int, at timestamptz) PARTITION BY RANGE (at); CREATE INDEX pi ON p (at)", sweep: on(table_("pi")), want: []finding{refuse("kind", "x.pi is an index")}},
-		{name: "a partition", schema: "CREATE TABLE p (id bigint, at timestamptz NOT NULL) PARTITION BY RANGE (at); CREATE TABLE leaf PARTITION OF p DEFAULT; CREATE INDEX ON p (at, id)", sweep: on(table_("leaf")), want: []finding{fine("kind", "")}, index: "leaf_at_id_idx"},
+		{name: "a sequence", schema: "CREATE SEQUENCE q", sweep: on(ofTable("q")), want: []finding{refuse("kind", "x.q is a sequence")}},
+		{name: "an index", sweep: on(ofTable("t_at")), want: []finding{refuse("kind", "x.t_at is an index")}},
+		{name: "a composite type", schema: "CREATE TYPE ct AS (a int)", sweep: on(ofTable("ct")), want: []finding{refuse("kind", "x.ct is a composite type")}},
+		{name: "a partitioned table", schema: "CREATE TABLE p (id int, at timestamptz) PARTITION BY RANGE (at)", sweep: on(ofTable("p")), want: []finding{{Refused, "kind", "table", "x.p is a partitioned table", "partitions"}}},
+		{name: "a partitioned index", schema: "CREATE TABLE p (id int, at timestamptz) PARTITION BY RANGE (at); CREATE INDEX pi ON p (at)", sweep: on(ofTable("pi")), want: []finding{refuse("kind", "x.pi is an index")}},
+		{name: "a partition", schema: "CREATE TABLE p (id bigint, at timestamptz NOT NULL) PARTITION BY RANGE (at); CREATE TABLE leaf PARTITION OF p DEFAULT; CREATE INDEX ON p (at, id)", sweep: on(ofTable("leaf")), want: []finding{fine("kind", "")}, index: "leaf_at_id_idx"},
 		{name: "an inheritance parent", schema: "CREATE TABLE heir () INHERITS (t)", sweep: on(), want: []finding{refuse("kind", "x.t is an inheritance parent")}},
-		{name: "an heir", schema: "CREATE TABLE heir () INHERITS (t); CREATE INDEX ON heir (at)", sweep: on(table_("heir")), want: []finding{fine("kind", "")}},
-		{name: "no such table", sweep: on(table_("nothing")), want: []finding{refuse("kind", "table x.nothing does not exist")}},
+		{name: "an heir", schema: "CREATE TABLE heir () INHERITS (t); CREATE INDEX ON heir (at)", sweep: on(ofTable("heir")), want: []finding{fine("kind", "")}},
+		{name: "no such table", sweep: on(ofTable("nothing")), want: []finding{refuse("kind", "table x.nothing does not exist")}},
 		{name: "no such schema", sweep: on(func(s *policy.Sweep) { s.Table.Schema = "nowhere" }), want: []finding{refuse("kind", "table nowhere.t does not exist")}},
-		{name: "a name that is SQL", sweep: on(table_(`t"; DROP TABLE t; --`)), want: []finding{refuse("kind", "does not exist")}},
+		{name: "a name that is SQL", sweep: on(ofTable(`t"; DROP TABLE t; --`)), want: []finding{refuse("kind", "does not exist")}},
 		{name: "an owner that is a view", schema: "ALTER TABLE o RENAME TO oo; CREATE VIEW o AS SELECT * FROM oo", sweep: on(byOwner()), want: []finding{{Refused, "kind", "guard.owner.table", "x.o is a view", ""}}},
 		{name: "a partitioned owner", schema: "DROP TABLE o; CREATE TABLE o (id bigint PRIMARY KEY, status text) PARTITION BY RANGE (id)", sweep: on(byOwner()), want: []finding{{Refused, "kind", "guard.owner.table", "x.o is a partitioned table", ""}}},
 		{name: "an owner with heirs", schema: "CREATE TABLE heir () INHERITS (o)", sweep: on(byOwner()), want: []finding{{Refused, "kind", "guard.owner.table", "x.o is an inheritance parent", ""}}},
@@ -222,6 +222,12 @@ func catalogs() []inspected {
 		{name: "a partial index that does not follow", schema: "DROP INDEX t_at; CREATE INDEX t_part ON t (at, id) WHERE kind = 'k'", sweep: on(), want: []finding{refuse("index", "t_part is partial (where (kind = 'k'::text)), which does not follow")}, heals: true},
 		{name: "partial indexes by state", schema: "DROP INDEX t_at; CREATE INDEX t_part ON t (state, at, id) WHERE state IN ('done', 'failed')", sweep: on(byState("state", doneOrFailed, nil)), index: "t_part"},
 		{name: "a partial index by one of two states", schema: "DROP INDEX t_at; CREATE INDEX t_part ON t (state, at, id) WHERE state = 'done'", sweep: on(byState("state", doneOrFailed, nil)), want: []finding{refuse("index", "t_part is partial")}},
+		{name: "a partial index that holds more states", schema: "DROP INDEX t_at; CREATE INDEX t_part ON t (at, id) WHERE state <> 'open'", sweep: on(byState("state", done, nil)), want: []finding{refuse("index", "t_part is partial (where (state <> 'open'::text)), which does not follow")}, heals: true},
+		{name: "a partial index that holds just those states", schema: "DROP INDEX t_at; CREATE INDEX t_part ON t (at, id) WHERE state IN ('failed', 'done')", sweep: on(byState("state", doneOrFailed, nil)), index: "t_part"},
+		{name: "a partial index that holds one of them", schema: "DROP INDEX t_at; CREATE INDEX t_part ON t (at, id) WHERE state IN ('failed')", sweep: on(byState("state", doneOrFailed, nil)), want: []finding{refuse("index", "t_part is partial")}, heals: true},
+		{name: "a partial index that holds more than only", schema: "DROP INDEX t_at; CREATE INDEX t_part ON t (at, id) WHERE kind IS NOT NULL", sweep: on(matching(kind(policy.Text("k")))), want: []finding{refuse("index", "t_part is partial")}, heals: true},
+		{name: "a partial index of nulls", schema: "DROP INDEX t_at; CREATE INDEX t_part ON t (at, id) WHERE kind IS NULL", sweep: on(matching(kind(policy.Null))), index: "t_part"},
+		{name: "a partial index of what is not null", schema: "DROP INDEX t_at; CREATE INDEX t_part ON t (at, id) WHERE kind IS NOT NULL", sweep: on(matching(policy.Match{Column: "kind", Values: []policy.Value{policy.Null}, Not: true})), index: "t_part"},
 		{name: "the one that orders equal ages", schema: "CREATE INDEX a_at ON t (at); CREATE INDEX z_at ON t (at, note)", sweep: on(), index: "t_at"},
 		{name: "the whole one", schema: "CREATE INDEX a_part ON t (at, id) WHERE at IS NOT NULL", sweep: on(), index: "t_at"},
 		{name: "by state where windows differ", schema: "CREATE INDEX t_state ON t (state, at, id)", sweep: on(byState("state", doneOrFailed, nil), unequal), index: "t_state"},
@@ -598,12 +604,11 @@ func TestInspectOnlyReads(t *testing.T) {
 	tracer := &sent{}
 	conn := db.Conn(t, func(c *pgx.ConnConfig) { c.Tracer = tracer })
 	settings := func() string {
-		return text_(t, conn, "SELECT string_agg(name || '=' || setting, ' ' ORDER BY name) FROM pg_settings")
+		return textOf(t, conn, "SELECT string_agg(name || '=' || setting, ' ' ORDER BY name) FROM pg_settings")
 	}
 	before := settings()
 	tracer.sql = nil
 	s := on(byOwner())
-	s.Set = []policy.Setting{{Name: "work_mem", Value: "1MB"}}
 	s.Set = []policy.Setting{{Name: "application_name", Value: "other"}}
 	if _, err := Inspect(t.Context(), Conn(conn), s); err != nil {
 		t.Fatal(err)
@@ -627,7 +632,7 @@ func TestInspectOnlyReads(t *testing.T) {
 	}
 }
 
-func text_(t testing.TB, c *pgx.Conn, sql string) (s string) {
+func textOf(t testing.TB, c *pgx.Conn, sql string) (s string) {
 	t.Helper()
 	if err := c.QueryRow(context.Background(), sql).Scan(&s); err != nil {
 		t.Fatal(err)

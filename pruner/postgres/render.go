@@ -258,7 +258,7 @@ func (r *renderer) owners() {
 		r.line("       , %s AS oldest_held, %s AS oldest", oldestIf(age, held), oldestIf(age, candidate))
 	}
 	r.from()
-	r.line("   GROUP BY %s LIMIT %d  -- never reached; bounds the planner's estimate", strings.Join(names, ", "), pruner.MaxLimit)
+	r.line("   GROUP BY %s", strings.Join(names, ", "))
 	lets := r.terminal("r", ident(o.Column), o.Terminal, *r.owner, o.Column)
 	lock := " FOR SHARE SKIP LOCKED"
 	if o.Final || r.look {

@@ -152,7 +152,7 @@ func crowded(fix *prunertest.Fixture) { fix.Index.DDL += "; CREATE INDEX ON entr
 // raced is one batch beside another session: what it does before and while the batch waits, and what must come of it.
 func raced(name string, tables, rows string, s policy.Sweep, sql, end string, want pruner.Result, left string, opts ...func(*pgx.ConnConfig)) victim {
 	return victim{name, func(ctx context.Context, b *bench) error {
-		conn, other := b.db.Conn(b.t, append(opts, b.forge)...), b.db.Conn(b.t)
+		conn, other, watcher := b.db.Conn(b.t, append(opts, b.forge)...), b.db.Conn(b.t), b.db.Conn(b.t)
 		b.db.Exec(b.t, "DROP TABLE IF EXISTS ev, runs, job")
 		b.db.Exec(b.t, tables+rows)
 		s.Timeouts.Lock = 5 * time.Second
@@ -166,7 +166,7 @@ func raced(name string, tables, rows string, s policy.Sweep, sql, end string, wa
 		ended := false
 		for deadline := time.Now().Add(patience); !ended && time.Now().Before(deadline); {
 			var waits bool
-			if err := b.db.Conn(b.t).QueryRow(ctx, "SELECT coalesce(wait_event_type = 'Lock', false) FROM pg_stat_activity WHERE pid = $1", conn.PgConn().PID()).Scan(&waits); err != nil {
+			if err := watcher.QueryRow(ctx, "SELECT coalesce(wait_event_type = 'Lock', false) FROM pg_stat_activity WHERE pid = $1", conn.PgConn().PID()).Scan(&waits); err != nil {
 				return err
 			}
 			ended = waits || len(batch.c) > 0
@@ -276,6 +276,27 @@ var (
 		c, _, _, err := m.batch(b.t.Context(), m.arm.sweep.Since.UnixMicro())
 		if err == nil && c.buffers > 0 {
 			err = fmt.Errorf("it read %d buffers", c.buffers)
+		}
+		return err
+	})
+	loserGroup = costly("a loser reads nothing of a group", 1000, true, func(b *bench, m *meter) error {
+		other, err := pgx.ConnectConfig(b.t.Context(), m.conn.Config())
+		if err != nil {
+			return err
+		}
+		defer func() { _ = other.Close(context.Background()) }()
+		mustExec(b.t, other, fmt.Sprintf("SELECT pg_advisory_lock(%d)", m.arm.lockKey()))
+		m.begin(b.t)
+		defer m.end(b.t)
+		s := shape{group: true}
+		st := m.arm.render(s)
+		st.sql = m.edit(s, st.sql)
+		if err := m.prepare(b.t.Context(), "batch", st); err != nil {
+			return err
+		}
+		e, err := m.explain(b.t.Context(), "ANALYZE, BUFFERS, WAL, FORMAT JSON", "batch", st, planValues(m.arm, m.limit), true)
+		if err == nil && total(e).buffers > 0 {
+			err = fmt.Errorf("it read %d buffers", total(e).buffers)
 		}
 		return err
 	})
@@ -421,8 +442,8 @@ CREATE TRIGGER veto BEFORE DELETE ON thing FOR EACH ROW EXECUTE FUNCTION veto()`
 		}
 		return nil
 	}}
-	// inForce_ has a trigger write down what holds while rows are being removed.
-	inForce_ = victim{"the settings are in force", func(ctx context.Context, b *bench) error {
+	// settingsHold has a trigger write down what holds while rows are being removed.
+	settingsHold = victim{"the settings are in force", func(ctx context.Context, b *bench) error {
 		a, err := b.own(things+`CREATE TABLE seen AS SELECT name, setting FROM pg_settings WHERE false;
 CREATE OR REPLACE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO seen SELECT name, setting FROM pg_settings; RETURN NULL; END';
 CREATE TRIGGER look AFTER DELETE ON thing FOR EACH STATEMENT EXECUTE FUNCTION look()`, unguarded, Options{})
@@ -540,6 +561,7 @@ func clauses() []clause {
 			inQuery("gone", re(`     AND d\."\w+" >= .*\n`, ""))), victim: flatCost},
 		{name: "range: equality of only", edit: inQuery("(keys|tally)", re(`     AND e\."kind" = .*\n`, "")), victim: conformance(only)},
 		{name: "range: equality of the state", edit: inQuery("tally", re(`     AND e\."state" = .*\n`, "")), victim: conformance(state)},
+		{name: "range: what a partial index settles", edit: inQuery("(edge|tally)", re(`     AND e\."state" IN .*\n`, "")), victim: plans("state_within", "")},
 		{name: "range: gate", edit: inQuery("keys", re(gateLine, "")), victim: loserCost},
 		{name: "range: ONLY", edit: inQuery("keys", re(`FROM ONLY`, "FROM")), victim: heir},
 		{name: "range: only", edit: inQuery("(keys|tally)", re(` FILTER \(WHERE \(?(NOT )?coalesce\(e\."kind".*?\) AS (outside|candidates)`, " AS $2")), victim: conformance(only)},
@@ -561,6 +583,9 @@ func clauses() []clause {
 		{name: "tally: held", edit: inQuery("tally", re(`o\.got IS NULL AND NOT o\.ok`, "o.got IS NULL")), victim: conformance("orphans and ownerless rows stay")},
 		{name: "tally: locked", edit: inQuery("tally", re(`o\.got IS NULL AND o\.ok\)`, "o.got IS NULL)")), victim: conformance("orphans and ownerless rows stay")},
 		{name: "tally: orphan", edit: inQuery("tally", re(`o\.got IS NULL AND o\.ok IS NULL\)`, "o.got IS NULL)")), victim: conformance(owner)},
+		{name: "tally: an empty range", edit: inQuery("tally", re(`coalesce\((sum\([^)]*\)), 0\)`, "$1")), victim: conformance("any population")},
+		{name: "picked: an empty range", edit: inQuery("picked", re(`coalesce\(t\.tids, '\{\}'\)`, "t.tids")), victim: conformance(oldest)},
+		{name: "each query by itself", edit: re(` MATERIALIZED`, ""), victim: plans("owner", "")},
 		{name: "state: a null one", edit: re(`NOT coalesce\((e\."state" IN \(.*?\)), false\)`, "NOT ($1)"), victim: conformance(state)},
 		{name: "state: terminal states", edit: chain(inQuery("tally", re(`array_agg\((e\.\w+)\) FILTER .*`, "array_agg($1) AS tids")), inQuery("gone", re(`(?m)^.*-- state, again\n`, ""))), victim: conformance(state)},
 		{name: "state: a longer window", edit: re(` AND [ed]\."age" < \S+ - interval '\d+ seconds'`, ""), victim: conformance("states keep their own windows")},
@@ -593,6 +618,9 @@ func clauses() []clause {
 		{name: "group: its age, without a key", edit: inQuery("seen", re(`   WHERE e\."age" = .*`, "   WHERE $$1::timestamptz IS NOT NULL")), victim: conformance(tied)},
 		{name: "group: after the batch before", edit: inQuery("seen", re(`(?m)^   WHERE \(e\."age", (.*)\) > \((\S+), (.*)\)  -- .*`, `   WHERE e."age" >= $2 AND ($3) IS NOT NULL`)), victim: conformance(heldTied)},
 		{name: "group: key order", edit: inQuery("seen", re(`(?m)^   ORDER BY .*\n`, "")), victim: conformance(tied, crowded)},
+		{name: "group: equalities", edit: inQuery("seen", re(`     AND e\."state" = .*\n`, "")), victim: plans("state_arm", "")},
+		{name: "group: ONLY", edit: inQuery("seen", re(`FROM ONLY`, "FROM")), victim: plans("state", "CREATE TABLE heir () INHERITS (jobs)")},
+		{name: "group: gate", edit: inQuery("seen", re(gateLine, "")), victim: loserGroup},
 		{name: "group: limit", edit: inQuery("seen", re(`LIMIT (\S+)`, "LIMIT 2 * $1")), victim: conformance(tied)},
 		{name: "group: those that stayed", edit: inQuery("seen", re(`AND NOT \(e\.ctid = ANY \((\S+)\)\)`, "AND $1 IS NOT NULL")), victim: conformance(heldTied)},
 		{name: "group: the last key", edit: re(`ORDER BY e\."id" DESC LIMIT 1\) AS last`, `ORDER BY e."id" LIMIT 1) AS last`), victim: conformance(heldTied)},
@@ -610,11 +638,11 @@ func clauses() []clause {
 		{name: "settings: row_security", wire: [2]string{"'row_security', 'off'", "'row_security', 'on'"}, victim: hidden},
 		{name: "settings: statement_timeout", wire: [2]string{"set_config('statement_timeout'", "set_config('my.timeout'"}, victim: slow},
 		{name: "settings: lock_timeout", wire: [2]string{"set_config('lock_timeout'", "set_config('my.timeout'"}, victim: locked},
-		{name: "settings: synchronous_commit", wire: [2]string{"'synchronous_commit', 'off'", "'synchronous_commit', 'on'"}, victim: inForce_},
-		{name: "settings: plan_cache_mode", wire: [2]string{"'force_generic_plan'", "'auto'"}, victim: inForce_},
-		{name: "settings: work_mem", wire: [2]string{"'16MB'", "'4MB'"}, victim: inForce_},
-		{name: "settings: jit", wire: [2]string{"'jit', 'off'", "'jit', 'on'"}, victim: plans("owner", "")},
-		{name: "settings: enable_mergejoin", wire: [2]string{"'enable_mergejoin', 'off'", "'enable_mergejoin', 'on'"}, victim: inForce_},
+		{name: "settings: synchronous_commit", wire: [2]string{"'synchronous_commit', 'off'", "'synchronous_commit', 'on'"}, victim: settingsHold},
+		{name: "settings: plan_cache_mode", wire: [2]string{"'force_generic_plan'", "'auto'"}, victim: settingsHold},
+		{name: "settings: work_mem", wire: [2]string{"'16MB'", "'4MB'"}, victim: settingsHold},
+		{name: "settings: jit", wire: [2]string{"'jit', 'off'", "'jit', 'on'"}, victim: settingsHold},
+		{name: "settings: enable_mergejoin", wire: [2]string{"'enable_mergejoin', 'off'", "'enable_mergejoin', 'on'"}, victim: settingsHold},
 		{name: "settings: enable_incremental_sort", wire: [2]string{"'enable_incremental_sort', 'off'", "'enable_incremental_sort', 'on'"},
 			victim: plans("owner", "CREATE INDEX ON run_events (created_at)")},
 		{name: "settings: max_parallel_workers_per_gather", wire: [2]string{"'max_parallel_workers_per_gather', '0'", "'max_parallel_workers_per_gather', '2'"},

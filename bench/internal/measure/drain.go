@@ -103,14 +103,20 @@ func (d Drain) BuffersPerRow() float64 { return float64(d.Buffers) / float64(max
 // WALPerRow is the bytes of WAL for a removed row.
 func (d Drain) WALPerRow() float64 { return float64(d.WAL) / float64(max(1, d.Removed)) }
 
-// Millis are the times of the batches, from the shortest on.
+// Millis are the times of the batches, sorted.
 func (d Drain) Millis() []float64 {
 	var ms []float64
 	for _, b := range d.Batches {
 		ms = append(ms, float64(b.Micros)/1000)
 	}
-	slices.Sort(ms)
-	return ms
+	return Sorted(ms)
+}
+
+// Sorted is a sorted copy.
+func Sorted(values []float64) []float64 {
+	v := slices.Clone(values)
+	slices.Sort(v)
+	return v
 }
 
 // Full are the batches that were as large as they may be, but for the last rows of an age.
@@ -133,8 +139,7 @@ func Quantile(sorted []float64, q float64) float64 {
 
 // Median is that of values in any order.
 func Median(values []float64) float64 {
-	v := slices.Clone(values)
-	slices.Sort(v)
+	v := Sorted(values)
 	if n := len(v); n > 0 && n%2 == 0 {
 		return (v[n/2-1] + v[n/2]) / 2
 	}

@@ -108,7 +108,7 @@ func Beside(ctx context.Context, clone *place.Clone, rate float64, d time.Durati
 	}
 	if err != nil {
 		cancel()
-		<-ended
+		_ = <-ended // it was made to end
 		return l, err
 	}
 	if err := <-ended; err != nil {

@@ -16,8 +16,11 @@ import (
 
 // Options say where to measure.
 type Options struct {
-	DSN  string                        // of a superuser on a server that may be filled and emptied; "": a server of our own
-	Tell func(format string, a ...any) // progress; nil: none
+	DSN string // of a superuser on a server that may be filled and emptied; "": a server of our own
+	// Volatile keeps a server of our own from waiting for the disk and from writing full page images: for costs alone, which
+	// are the same.
+	Volatile bool
+	Tell     func(format string, a ...any) // progress; nil: none
 }
 
 // Place is a server with the populations that were built on it. Its methods may be called by one goroutine at a time.
@@ -27,6 +30,7 @@ type Place struct {
 	Own     bool // the server is ours, and ends with us
 	Cores   int  // of the machine of the bench
 
+	fixed     bool // whether it writes full page images is not ours to say
 	tell      func(string, ...any)
 	server    *pgserver.Server
 	config    *pgx.ConnConfig // leads to the database that the meter is in
@@ -51,7 +55,7 @@ const (
 
 // Open starts a server, or connects to the one that is named. What it makes there is gone after Close.
 func Open(ctx context.Context, o Options) (_ *Place, err error) {
-	p := &Place{Cores: runtime.NumCPU(), Own: o.DSN == "", tell: o.Tell, suffix: strings.ToLower(rand.Text()[:8]), templates: map[string]string{}}
+	p := &Place{Cores: runtime.NumCPU(), Own: o.DSN == "", fixed: o.DSN != "" || o.Volatile, tell: o.Tell, suffix: strings.ToLower(rand.Text()[:8]), templates: map[string]string{}}
 	if p.tell == nil {
 		p.tell = func(string, ...any) {}
 	}
@@ -64,7 +68,7 @@ func Open(ctx context.Context, o Options) (_ *Place, err error) {
 	if p.Own {
 		start, cancel := context.WithTimeout(ctx, startPatience)
 		defer cancel()
-		if p.server, err = pgserver.Start(start, pgserver.Options{Durable: true, Settings: settings}); err != nil {
+		if p.server, err = pgserver.Start(start, pgserver.Options{Durable: !o.Volatile, Settings: settings}); err != nil {
 			return nil, fmt.Errorf("start a server to measure on: %w", err)
 		}
 		dsn = p.server.DSN("postgres")
@@ -162,7 +166,7 @@ func (p *Place) Close() error {
 // bytes of WAL depend on when the last checkpoint was, so costs are counted without them, and times are taken with them.
 // A server that is not ours keeps its own setting.
 func (p *Place) Images(ctx context.Context, on bool) error {
-	if !p.Own {
+	if p.fixed {
 		return nil
 	}
 	value := map[bool]string{true: "on", false: "off"}[on]

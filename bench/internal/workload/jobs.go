@@ -24,21 +24,29 @@ CREATE TABLE jobs (
   state        text        NOT NULL,
   queue        text        NOT NULL,
   kind         text        NOT NULL,
+  priority     smallint    NOT NULL,
   attempt      smallint    NOT NULL,
+  max_attempts smallint    NOT NULL,
   args         jsonb       NOT NULL,
+  metadata     jsonb       NOT NULL,
+  tags         text[]      NOT NULL,
   created_at   timestamptz NOT NULL,
+  scheduled_at timestamptz NOT NULL,
+  attempted_at timestamptz,
   finalized_at timestamptz
 )`
 
-// Ages go back from four weeks to twelve: past the longest window. The product of a prime spreads the ends of jobs over an
-// hour around their order.
+// A row has some 500 bytes, most of them arguments. Ages go back from four weeks to twelve: past the longest window. The
+// product of a prime spreads the ends of jobs over an hour around their order.
 const jobsFillSQL = `
 INSERT INTO jobs
-SELECT g, CASE WHEN g <= $1::int THEN 'available' ELSE (ARRAY['completed', 'completed', 'completed', 'cancelled', 'discarded'])[1 + g % 5] END,
-       CASE WHEN g <= $1 THEN 'paused' ELSE 'default' END, 'send_message', 1,
-       jsonb_build_object('recipient', md5(g::text), 'template', 'welcome', 'body', repeat('x', 200)), $3::timestamptz - interval '84 days',
-       CASE WHEN g > $1 THEN $3::timestamptz - interval '84 days' + interval '56 days' * (g - $1)::float8 / $2::int + interval '1 second' * (g * 7919::bigint % 3600) END
-  FROM generate_series(1, $1 + $2) g`
+SELECT g, CASE WHEN waits THEN 'available' ELSE (ARRAY['completed', 'completed', 'completed', 'cancelled', 'discarded'])[1 + g % 5] END,
+       CASE WHEN waits THEN 'paused' ELSE 'default' END, 'send_message', 1, CASE WHEN waits THEN 0 ELSE 1 END, 25,
+       jsonb_build_object('recipient', md5(g::text), 'template', 'welcome', 'body', repeat('x', 200)), jsonb_build_object('trace', md5(g::text)), '{message}',
+       began, began, CASE WHEN NOT waits THEN began END,
+       CASE WHEN NOT waits THEN began + interval '1 second' * (g * 7919::bigint % 3600) END
+  FROM (SELECT g, g <= $1::int AS waits, $3::timestamptz - interval '84 days' + interval '56 days' * greatest(0, g - $1)::float8 / $2::int AS began
+          FROM generate_series(1, $1::int + $2::int) g) x`
 
 // Population fills the table.
 func (j Jobs) Population() place.Population {

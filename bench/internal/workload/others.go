@@ -55,11 +55,19 @@ func Unbounded() Subject {
 }
 
 // CtidIn removes the oldest due events by `ctid IN (SELECT .. LIMIT n)`.
-func CtidIn(limit int) Subject {
+func CtidIn(limit int) Subject { return CtidInAt(limit, Now) }
+
+// CtidInAt is the same at another time.
+func CtidInAt(limit int, now time.Time) Subject {
 	_, terminal := States()
 	return repeated("ctid IN", "ctid IN (SELECT .. JOIN .. ORDER BY age LIMIT n)", limit, statement{`DELETE FROM run_events WHERE ctid IN (
  SELECT e.ctid FROM run_events e JOIN runs r ON r.tenant_id = e.tenant_id AND r.id = e.run_id
-  WHERE e.created_at < $1 AND ` + inStates("r.status", terminal) + ` ORDER BY e.created_at LIMIT $2)`, []any{EventsCutoff().Time()}})
+  WHERE e.created_at < $1 AND ` + inStates("r.status", terminal) + ` ORDER BY e.created_at LIMIT $2)`, []any{now.Add(-eventsWindow)}})
+}
+
+type eventKey struct {
+	Tenant, Run string
+	Sequence    int64
 }
 
 // KeysFetched fetches the keys of the oldest due events and removes them by a second statement.
@@ -74,19 +82,17 @@ func KeysFetched(limit int) Subject {
 			if err != nil {
 				return 0, false, err
 			}
-			var tenants, runs []string
-			var sequences []int64
-			var tenant, run string
-			var sequence int64
-			_, err = pgx.ForEachRow(rows, []any{&tenant, &run, &sequence}, func() error {
-				tenants, runs, sequences = append(tenants, tenant), append(runs, run), append(sequences, sequence)
-				return nil
-			})
-			if err != nil || len(runs) == 0 {
+			keys, err := pgx.CollectRows(rows, pgx.RowToStructByPos[eventKey])
+			if err != nil || len(keys) == 0 {
 				return 0, true, err
 			}
+			var tenants, runs []string
+			var sequences []int64
+			for _, k := range keys {
+				tenants, runs, sequences = append(tenants, k.Tenant), append(runs, k.Run), append(sequences, k.Sequence)
+			}
 			tag, err := conn.Exec(ctx, remove, tenants, runs, sequences)
-			return int(tag.RowsAffected()), len(runs) < limit, err
+			return int(tag.RowsAffected()), len(keys) < limit, err
 		})
 	})}
 }

@@ -14,13 +14,26 @@ import (
 
 // Ours is a sweep of the library in batches of a fixed limit, its arms one after the other.
 func Ours(name string, s policy.Sweep, now time.Time, limit int) Subject {
-	return Subject{Name: name, About: "the library, batches of a fixed limit", Limit: limit, Open: func(ctx context.Context, conn *pgx.Conn) (Drain, error) {
+	return Subject{Name: name, About: "the library, batches of a fixed limit", Limit: limit, Ours: true, Open: func(ctx context.Context, conn *pgx.Conn) (Drain, error) {
 		arms, err := open(ctx, conn, s)
-		return func(ctx context.Context, each func(Batch) error) error { return fixed(ctx, arms, now, limit, each) }, err
+		return func(ctx context.Context, each func(Batch) error) error {
+			return fixed(ctx, arms, now, limit, true, each)
+		}, err
 	}}
 }
 
-func fixed(ctx context.Context, arms []*postgres.Arm, now time.Time, limit int, each func(Batch) error) error {
+// OursWithoutCursor is a sweep of the library misused: each batch begins at the oldest row, over what the batches before it
+// left behind. It shows what the cursor is for; it ends with the first batch that removes nothing.
+func OursWithoutCursor(name string, s policy.Sweep, now time.Time, limit int) Subject {
+	return Subject{Name: name, About: "the library, without its cursor", Limit: limit, Open: func(ctx context.Context, conn *pgx.Conn) (Drain, error) {
+		arms, err := open(ctx, conn, s)
+		return func(ctx context.Context, each func(Batch) error) error {
+			return fixed(ctx, arms, now, limit, false, each)
+		}, err
+	}}
+}
+
+func fixed(ctx context.Context, arms []*postgres.Arm, now time.Time, limit int, cursor bool, each func(Batch) error) error {
 	for _, arm := range arms {
 		batch := pruner.Batch{Cutoff: arm.Spec().Window.Cutoff(now), Limit: limit}
 		for last := false; !last; {
@@ -33,7 +46,12 @@ func fixed(ctx context.Context, arms []*postgres.Arm, now time.Time, limit int, 
 			if err := each(Batch{Examined: res.Examined, Removed: res.Removed, Took: took, Limit: limit}); err != nil {
 				return enough(err)
 			}
-			batch.After, last = res.Next, res.End
+			last = res.End
+			if cursor {
+				batch.After = res.Next
+			} else if res.Removed == 0 {
+				last = true
+			}
 		}
 	}
 	return nil
@@ -48,7 +66,7 @@ func open(ctx context.Context, conn *pgx.Conn, s policy.Sweep) ([]*postgres.Arm,
 // sweep bound them.
 func Drained(name string, s policy.Sweep, now time.Time) Subject {
 	about := "the library through package drain, batches adapted to a time"
-	return Subject{Name: name, About: about, Limit: s.WithDefaults().Batch.Limit, Open: func(ctx context.Context, conn *pgx.Conn) (Drain, error) {
+	return Subject{Name: name, About: about, Limit: s.WithDefaults().Batch.Limit, Ours: true, Open: func(ctx context.Context, conn *pgx.Conn) (Drain, error) {
 		arms, err := open(ctx, conn, s)
 		return func(ctx context.Context, each func(Batch) error) error { return adapted(ctx, s, arms, now, each) }, err
 	}}

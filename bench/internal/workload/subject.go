@@ -20,7 +20,8 @@ type Batch struct {
 type Subject struct {
 	Name  string
 	About string
-	Limit int // rows of a batch at most; 0: all at once
+	Limit int  // rows of a batch at most; 0: all at once
+	Ours  bool // it is our own sweep
 	// Open makes ready on an idle connection: what is done once, and not for each batch.
 	Open func(ctx context.Context, conn *pgx.Conn) (Drain, error)
 }

@@ -8,7 +8,7 @@ WITH seen AS MATERIALIZED (  -- the oldest rows before the cutoff, up to a bound
        , NULL::timestamptz AS oldest_held, min(e."created_at") AS oldest
     FROM seen e
    WHERE true
-   GROUP BY e."tenant_id", e."run_id" LIMIT 100000  -- never reached; bounds the planner's estimate
+   GROUP BY e."tenant_id", e."run_id"
 ), owners AS MATERIALIZED (  -- got: terminal and locked against a reopening. ok: the state where not got
   SELECT k.*, l.got, s.ok FROM keys k
     LEFT JOIN LATERAL (SELECT true AS got FROM ONLY "public"."runs" r

@@ -9,7 +9,7 @@ WITH edge AS MATERIALIZED (  -- the age of the first row after the batch: its ex
     FROM ONLY "public"."run_events" e
    WHERE e."created_at" < coalesce((SELECT g.at FROM edge g), $1::timestamptz)  -- the one upper bound
      AND e."created_at" >= $2::timestamptz  -- cursor
-   GROUP BY e."tenant_id", e."run_id" LIMIT 100000  -- never reached; bounds the planner's estimate
+   GROUP BY e."tenant_id", e."run_id"
 ), owners AS MATERIALIZED (  -- got: terminal and locked against a reopening. ok: the state where not got
   SELECT k.*, l.got, s.ok FROM keys k
     LEFT JOIN LATERAL (SELECT true AS got FROM ONLY "public"."runs" r

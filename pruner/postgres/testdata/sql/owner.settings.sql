@@ -1,5 +1,5 @@
-SELECT set_config('statement_timeout', (coalesce(least(nullif((extract(epoch FROM current_setting('statement_timeout')::interval) * 1000)::bigint, 0), $1::bigint), $1::bigint))::text, true)
-     , set_config('lock_timeout', (coalesce(least(nullif((extract(epoch FROM current_setting('lock_timeout')::interval) * 1000)::bigint, 0), $2::bigint), $2::bigint))::text, true)
+SELECT (extract(epoch FROM set_config('statement_timeout', (coalesce(least(nullif((extract(epoch FROM current_setting('statement_timeout')::interval) * 1000)::bigint, 0), $1::bigint), $1::bigint))::text, true)::interval) * 1000)::bigint
+     , (extract(epoch FROM set_config('lock_timeout', (coalesce(least(nullif((extract(epoch FROM current_setting('lock_timeout')::interval) * 1000)::bigint, 0), $2::bigint), $2::bigint))::text, true)::interval) * 1000)::bigint
      , set_config('synchronous_commit', 'off', true)  -- a lost delete is done again
      , pg_stat_get_xact_tuples_deleted(<oid>)
      , set_config('row_security', 'off', true)  -- an error instead of rows that are silently not seen
@@ -11,6 +11,7 @@ SELECT set_config('statement_timeout', (coalesce(least(nullif((extract(epoch FRO
      , set_config('enable_nestloop', 'off', true)
      , set_config('enable_mergejoin', 'off', true)
      , set_config('enable_sort', 'off', true)
+     , set_config('enable_incremental_sort', 'off', true)
      , set_config('max_parallel_workers_per_gather', '0', true)
 -- $1: statement timeout
 -- $2: lock timeout

@@ -9,4 +9,5 @@ SELECT set_config('lock_timeout', (coalesce(least(nullif((extract(epoch FROM cur
      , set_config('enable_nestloop', 'off', true)
      , set_config('enable_mergejoin', 'off', true)
      , set_config('enable_sort', 'off', true)
+     , set_config('enable_incremental_sort', 'off', true)
      , set_config('max_parallel_workers_per_gather', '0', true)

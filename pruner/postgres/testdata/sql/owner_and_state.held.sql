@@ -8,7 +8,7 @@ WITH seen AS MATERIALIZED (  -- the oldest rows before the cutoff, up to a bound
        , min(e."created_at") FILTER (WHERE NOT coalesce(e."kind" IN ('step'::pg_catalog.text, 'end'::pg_catalog.text), false)) AS oldest_held, min(e."created_at") FILTER (WHERE coalesce(e."kind" IN ('step'::pg_catalog.text, 'end'::pg_catalog.text), false)) AS oldest
     FROM seen e
    WHERE true
-   GROUP BY e."tenant_id", e."run_id" LIMIT 100000  -- never reached; bounds the planner's estimate
+   GROUP BY e."tenant_id", e."run_id"
 ), owners AS MATERIALIZED (  -- got: terminal and locked against a reopening. ok: the state where not got
   SELECT k.*, l.got, s.ok FROM keys k
     LEFT JOIN LATERAL (SELECT true AS got FROM ONLY "public"."runs" r

@@ -12,7 +12,7 @@ WITH gate AS MATERIALIZED (  -- one sweeper at a time; the loser reads nothing
        , 0 AS outside, 0 AS held, count(*) AS candidates
     FROM seen e
    WHERE true
-   GROUP BY e."tenant_id", e."run_id" LIMIT 100000  -- never reached; bounds the planner's estimate
+   GROUP BY e."tenant_id", e."run_id"
 ), owners AS MATERIALIZED (  -- got: terminal and locked against a reopening. ok: the state where not got
   SELECT k.*, l.got, s.ok FROM keys k
     LEFT JOIN LATERAL (SELECT true AS got FROM ONLY "public"."runs" r

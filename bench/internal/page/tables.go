@@ -1,0 +1,135 @@
+package page
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
+
+	"github.com/prunectl/prunectl/bench/internal/study"
+)
+
+// sheet is a table: its title, headers, and rows. Columns behind the first are numbers, flush right, unless words says so.
+type sheet struct {
+	Title, Note string
+	Headers     []string
+	Rows        [][]string
+	Words       bool
+}
+
+// sheets are the tables of a result.
+func sheets(r study.Result) []sheet {
+	bounds := sheet{Title: "Bounds", Headers: []string{"work", "want", "got", "met"}, Words: true}
+	for _, b := range r.Bounds {
+		bounds.Rows = append(bounds.Rows, []string{b.Work, b.Want, b.Got, yes(b.Met)})
+	}
+	idle := sheet{Title: "Idle sweeps of events, in buffers", Headers: []string{"events", "before any is due", "held rows after a drain", "sweep after it", "one reading of them"}}
+	for _, i := range r.Idle {
+		idle.Rows = append(idle.Rows, []string{count(i.Rows), count(int(i.Before)), count(i.Held), count(int(i.After)), count(int(i.Reading))})
+	}
+	owners := sheet{Title: "Owner lock, whole drains", Headers: []string{"rows an owner", "buffers, locked", "free", "WAL bytes, locked", "free", "time, locked to free"}}
+	for _, o := range r.Owners {
+		owners.Rows = append(owners.Rows, []string{count(o.PerOwner), count(int(o.Locked.Buffers)), count(int(o.Free.Buffers)), count(int(o.Locked.WAL)), count(int(o.Free.WAL)), fmt.Sprintf("%.2f", o.Time)})
+	}
+	first := sheet{Title: "First batch of jobs", Headers: []string{"subject", "index led by", "limit", "buffers", "WAL bytes", "ms"}}
+	for _, f := range r.First {
+		first.Rows = append(first.Rows, []string{f.Subject, f.Index, count(f.Limit), count(int(f.Buffers)), count(int(f.WAL)), fmt.Sprintf("%.1f", float64(f.Micros)/1000)})
+	}
+	load := sheet{Title: "pgbench at half its maximum, beside a drain", Headers: []string{"beside", "rate", "tps", "p50 ms", "p99 ms", "max ms", "seconds", "rows removed"}}
+	for _, f := range r.Foreground {
+		load.Rows = append(load.Rows, []string{f.Beside, fmt.Sprintf("%.0f", f.Rate), fmt.Sprintf("%.0f", f.TPS), fmt.Sprintf("%.1f", f.P50), fmt.Sprintf("%.1f", f.P99), fmt.Sprintf("%.1f", f.Max), fmt.Sprintf("%.1f", f.Over), count(f.Rows)})
+	}
+	return []sheet{bounds, compared("Drains of events", r.Events), compared("Drains of jobs", r.Jobs), owners, idle, first, load}
+}
+
+func compared(title string, rows []study.Row) sheet {
+	s := sheet{Title: title, Headers: []string{"subject", "limit", "batches", "trips", "buffers/row", "buffers/batch", "WAL/row", "WAL/batch", "rows/s", "of one DELETE", "batch p50 ms", "p99", "max"}}
+	for _, r := range rows {
+		limit := "all"
+		if r.Limit > 0 {
+			limit = count(r.Limit)
+		}
+		s.Rows = append(s.Rows, []string{
+			r.Subject, limit, count(r.Batches), count(r.Trips), fmt.Sprintf("%.2f", r.BuffersPerRow), count(int(r.BuffersPerBatch)), fmt.Sprintf("%.1f", r.WALPerRow), count(int(r.WALPerBatch)),
+			count(int(r.RowsPerSecond)), fmt.Sprintf("%.2f", r.OfFirst), fmt.Sprintf("%.1f", r.P50), fmt.Sprintf("%.1f", r.P99), fmt.Sprintf("%.1f", r.Max),
+		})
+	}
+	return s
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// count is a whole number with its thousands apart.
+func count(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// about says where and how the figures came to be.
+func about(r study.Result) string {
+	server := "a server of the bench's own"
+	if !r.Own {
+		server = "a server with settings of its own"
+	}
+	return fmt.Sprintf("%s: %s form, %s, %s, %d cores, %s", r.Command, r.Size.Form, r.Server, server, r.Cores, r.When.Format("2006-01-02 15:04Z"))
+}
+
+// Tables prints the result for a terminal.
+func Tables(w io.Writer, r study.Result) error {
+	if _, err := fmt.Fprintln(w, about(r)); err != nil {
+		return err
+	}
+	for _, s := range sheets(r) {
+		if _, err := fmt.Fprintf(w, "\n%s\n", s.Title); err != nil {
+			return err
+		}
+		if err := s.print(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s sheet) print(w io.Writer) error {
+	var out strings.Builder
+	align, pads := make(tw.Alignment, len(s.Headers)), make([]tw.Padding, len(s.Headers))
+	for i := range s.Headers {
+		align[i], pads[i] = tw.AlignRight, tw.Padding{Right: "  ", Overwrite: true}
+		if i == 0 || s.Words {
+			align[i] = tw.AlignLeft
+		}
+	}
+	cells := tw.CellConfig{
+		Formatting: tw.CellFormatting{AutoFormat: tw.Off, AutoWrap: tw.WrapNone},
+		Alignment:  tw.CellAlignment{PerColumn: align},
+		Padding:    tw.CellPadding{PerColumn: pads},
+	}
+	t := tablewriter.NewTable(&out,
+		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{Borders: tw.BorderNone, Settings: tw.Settings{Lines: tw.LinesNone, Separators: tw.SeparatorsNone}})),
+		tablewriter.WithConfig(tablewriter.Config{Header: cells, Row: cells, Behavior: tw.Behavior{TrimSpace: tw.Off}}),
+	)
+	t.Header(s.Headers)
+	if err := t.Bulk(s.Rows); err != nil {
+		return err
+	}
+	if err := t.Render(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(out.String()) {
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,32 @@
+WITH edge AS MATERIALIZED (  -- the age of the first row after the batch: its exclusive end, and the next cursor
+  SELECT e."at" AS at FROM ONLY "public"."tickets" e
+   WHERE e."at" < $1::timestamptz  -- cutoff
+     AND e."at" >= $2::timestamptz  -- cursor
+     AND e."state" IN ('closed'::pg_catalog.text, 'spam'::pg_catalog.text)
+   ORDER BY e."at" OFFSET $3::int LIMIT 1  -- oldest first
+), tally AS MATERIALIZED (  -- counts of one snapshot
+  SELECT count(*) AS examined, 0 AS outside, 0 AS held, 0 AS locked, 0 AS orphan
+       , array_agg(e.ctid) AS tids
+    FROM ONLY "public"."tickets" e
+   WHERE e."at" < coalesce((SELECT g.at FROM edge g), $1::timestamptz)  -- the one upper bound
+     AND e."at" >= $2::timestamptz  -- cursor
+     AND e."state" IN ('closed'::pg_catalog.text, 'spam'::pg_catalog.text)
+), picked AS MATERIALIZED (  -- what this batch may remove, and nothing else
+  SELECT coalesce(t.tids, '{}') AS tids FROM tally t
+), gone AS (  -- by address: a Tid Scan under every plan
+  DELETE FROM ONLY "public"."tickets" d
+   WHERE d.ctid = ANY ((SELECT p.tids FROM picked p)::tid[])
+     AND (d."at" < coalesce((SELECT g.at FROM edge g), $1::timestamptz)  -- age, again
+     AND d."at" >= $2::timestamptz
+     AND d."state" IN ('closed'::pg_catalog.text, 'spam'::pg_catalog.text)
+         ) IS TRUE
+)
+SELECT t.examined, t.outside, t.held, t.locked, t.orphan, cardinality(p.tids) AS picked, cardinality(p.tids) AS mine, NULL::bigint AS removed
+     , true AS ok
+     , NULL::text AS stayed
+     , (SELECT (extract(epoch FROM g.at) * 1000000)::bigint FROM edge g) AS edge  -- microseconds
+     , NULL::text AS last
+  FROM tally t, picked p
+-- $1: cutoff
+-- $2: after
+-- $3: limit

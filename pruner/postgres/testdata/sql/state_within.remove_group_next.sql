@@ -1,0 +1,30 @@
+WITH seen AS MATERIALIZED (  -- the next rows of one age
+  SELECT e.ctid AS tid, e."at", e."id" FROM ONLY "public"."tickets" e
+   WHERE (e."at", e."id") > ($1::timestamptz, $2::text::pg_catalog.int8)  -- the group, after the batch before
+     AND e."at" <= $1::timestamptz
+     AND e."state" IN ('closed'::pg_catalog.text, 'spam'::pg_catalog.text)
+   ORDER BY e."at", e."id"
+   LIMIT $3::int
+), tally AS MATERIALIZED (  -- counts of one snapshot
+  SELECT count(*) AS examined, 0 AS outside, 0 AS held, 0 AS locked, 0 AS orphan
+       , array_agg(e.tid) AS tids
+    FROM seen e
+   WHERE true
+), picked AS MATERIALIZED (  -- what this batch may remove, and nothing else
+  SELECT coalesce(t.tids, '{}') AS tids FROM tally t
+), gone AS (  -- by address: a Tid Scan under every plan
+  DELETE FROM ONLY "public"."tickets" d
+   WHERE d.ctid = ANY ((SELECT p.tids FROM picked p)::tid[])
+     AND (d."at" = $1::timestamptz  -- age, again
+     AND d."state" IN ('closed'::pg_catalog.text, 'spam'::pg_catalog.text)
+         ) IS TRUE
+)
+SELECT t.examined, t.outside, t.held, t.locked, t.orphan, cardinality(p.tids) AS picked, cardinality(p.tids) AS mine, NULL::bigint AS removed
+     , true AS ok
+     , NULL::text AS stayed
+     , NULL::bigint AS edge
+     , (SELECT to_json(ARRAY[e."id"::text])::text FROM seen e ORDER BY e."id" DESC LIMIT 1) AS last
+  FROM tally t, picked p
+-- $1: after
+-- $2: tie0
+-- $3: limit
