@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -63,7 +64,7 @@ func (m *meter) batch(ctx context.Context, after int64) (c cost, next int64, end
 	table, age := tableName(m.arm.table.name), ident(m.arm.sweep.Age)
 	in := fmt.Sprintf("FROM %s WHERE %s >= %s AND %[2]s < %[4]s", table, age, literal(timestamptz(after)), literal(values[argCutoff]))
 	var edge *int64
-	if err := m.conn.QueryRow(ctx, fmt.Sprintf("SELECT (extract(epoch FROM %s) * 1000000)::bigint %s ORDER BY %s OFFSET %d LIMIT 1", age, in, age, m.limit)).Scan(&edge); err != nil && err != pgx.ErrNoRows {
+	if err := m.conn.QueryRow(ctx, fmt.Sprintf("SELECT (extract(epoch FROM %s) * 1000000)::bigint %s ORDER BY %s OFFSET %d LIMIT 1", age, in, age, m.limit)).Scan(&edge); err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return c, 0, false, err
 	}
 	until := m.cutoff.Time().UnixMicro()
