@@ -258,7 +258,8 @@ func (r *renderer) owners() {
 	}
 	r.from()
 	r.line("   GROUP BY %s", strings.Join(names, ", "))
-	lets := r.terminal("r", ident(o.Column), o.Terminal, *r.owner, o.Column)
+	state, _ := r.owner.column(o.Column)
+	lets := in("r."+ident(o.Column), o.Terminal, state)
 	lock := " FOR SHARE SKIP LOCKED"
 	if o.Final || r.look {
 		// The policy says that terminal states are final, so nothing can reopen; or nothing is removed. OFFSET 0 keeps the
