@@ -16,6 +16,7 @@ import (
 var text string
 
 var parsed = template.Must(template.New("page").Funcs(template.FuncMap{
+	"met":  met,
 	"down": func(y float64) float64 { return y + 4 }, // of a text beside its line
 }).Parse(text))
 
@@ -49,15 +50,19 @@ func Write(dir string, r study.Result) error {
 
 // HTML is the page.
 func HTML(r study.Result) ([]byte, error) {
-	met := 0
+	held, of := 0, 0
 	for _, b := range r.Bounds {
+		if b.Shown {
+			continue
+		}
+		of++
 		if b.Met {
-			met++
+			held++
 		}
 	}
 	var out bytes.Buffer
 	err := parsed.Execute(&out, map[string]any{
-		"About": about(r), "Met": met, "Of": len(r.Bounds), "Bounds": r.Bounds, "Sheets": sheets(r)[1:],
+		"About": about(r), "Met": held, "Of": of, "Bounds": r.Bounds, "Sheets": sheets(r)[1:],
 		"CurvesPlot": placed{curves(r), sizes}, "IdlePlot": placed{idle(r), sizes}, "SpeedPlot": placed{speed(r), sizes}, "LoadPlot": placed{load(r), sizes},
 	})
 	return out.Bytes(), err

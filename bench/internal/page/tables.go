@@ -24,7 +24,7 @@ type sheet struct {
 func sheets(r study.Result) []sheet {
 	bounds := sheet{Title: "Bounds", Headers: []string{"work", "want", "got", "met"}, Words: true}
 	for _, b := range r.Bounds {
-		bounds.Rows = append(bounds.Rows, []string{b.Work, b.Want, b.Got, yes(b.Met)})
+		bounds.Rows = append(bounds.Rows, []string{b.Work, b.Want, b.Got, met(b)})
 	}
 	idle := sheet{Title: "Idle sweeps of events, in buffers", Headers: []string{"events", "before any is due", "held rows after a drain", "sweep after it", "one reading of them"}}
 	for _, i := range r.Idle {
@@ -60,8 +60,12 @@ func compared(title string, rows []study.Row) sheet {
 	return s
 }
 
-func yes(b bool) string {
-	if b {
+// met is yes, no, or "-" where there is nothing to meet.
+func met(b study.Bound) string {
+	switch {
+	case b.Shown:
+		return "-"
+	case b.Met:
 		return "yes"
 	}
 	return "no"
