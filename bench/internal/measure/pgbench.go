@@ -91,11 +91,12 @@ func Beside(ctx context.Context, clone *place.Clone, rate float64, d time.Durati
 	defer func() { _ = os.RemoveAll(dir) }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ended := make(chan error, 1)
+	ended := make(chan struct{})
+	var failed error
 	go func() {
-		_, err := pgbench(ctx, clone.Config(), "-n", "-c", strconv.Itoa(loadClients), "-j", "2", "-T", seconds(d+2*settle),
+		defer close(ended)
+		_, failed = pgbench(ctx, clone.Config(), "-n", "-c", strconv.Itoa(loadClients), "-j", "2", "-T", seconds(d+2*settle),
 			"--rate", strconv.FormatFloat(rate, 'f', 1, 64), "--log", "--log-prefix", filepath.Join(dir, "tx"))
-		ended <- err
 	}()
 	wait(ctx, settle)
 	within, stop := context.WithTimeout(ctx, d)
@@ -108,11 +109,12 @@ func Beside(ctx context.Context, clone *place.Clone, rate float64, d time.Durati
 	}
 	if err != nil {
 		cancel()
-		_ = <-ended // it was made to end
+		<-ended
 		return l, err
 	}
-	if err := <-ended; err != nil {
-		return l, err
+	<-ended
+	if failed != nil {
+		return l, failed
 	}
 	return readLog(dir, from, to)
 }
@@ -128,8 +130,11 @@ func wait(ctx context.Context, d time.Duration) {
 // seconds and microseconds.
 func readLog(dir string, from, to time.Time) (l Load, err error) {
 	names, err := filepath.Glob(filepath.Join(dir, "tx.*"))
-	if err != nil || len(names) == 0 {
-		return l, fmt.Errorf("pgbench left no log (%w)", err)
+	if err == nil && len(names) == 0 {
+		err = errors.New("pgbench left no log of its transactions")
+	}
+	if err != nil {
+		return l, err
 	}
 	for _, name := range names {
 		f, err := os.Open(name)

@@ -42,8 +42,8 @@ type data struct {
 	x, y []float64
 }
 
-// plotLines lays out series; both axes begin at zero unless they are logarithmic.
-func plotLines(title, x, y, note string, log bool, all []data) lines {
+// plotLines lays out series, y logarithmic. So is x if logX says so; else it begins at zero.
+func plotLines(title, x, y, note string, logX bool, all []data) lines {
 	p := lines{Title: title, X: x, Y: y, Note: note}
 	maxX, maxY, minX, minY := 0.0, 0.0, math.Inf(1), math.Inf(1)
 	for _, d := range all {
@@ -52,9 +52,9 @@ func plotLines(title, x, y, note string, log bool, all []data) lines {
 			maxY, minY = max(maxY, d.y[i]), min(minY, d.y[i])
 		}
 	}
-	ax, ay := axis{to: maxX}, axis{to: maxY}
-	if log {
-		ax, ay = logarithmic(minX, maxX), logarithmic(minY, maxY)
+	ax, ay := axis{to: maxX}, logarithmic(minY, maxY)
+	if logX {
+		ax = logarithmic(minX, maxX)
 	}
 	ax.pixels, ay.pixels = [2]float64{left, width - right}, [2]float64{height - base, top}
 	p.XTicks, p.YTicks = ax.ticks(), ay.ticks()

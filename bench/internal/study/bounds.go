@@ -101,8 +101,11 @@ func named(rows []Row, subject string) Row {
 // bounds are all that must hold, in the order in which they are shown.
 func (r *Result) bounds() []Bound {
 	ours, theirs, adapted := named(r.Events, "ours"), named(r.Events, "ctid IN"), named(r.Events, "ours, adapted")
+	if anew := named(r.Events, "ctid IN, planned anew"); anew.RowsPerSecond > theirs.RowsPerSecond {
+		theirs = anew
+	}
 	bs := []Bound{
-		ratioBound(fmt.Sprintf("drain of (a), %d a batch, against ctid IN", ours.Limit), "at least 2 times its rows/s", ours.RowsPerSecond/theirs.RowsPerSecond, 2, ""),
+		ratioBound(fmt.Sprintf("drain of (a), %d a batch, against %s", ours.Limit, theirs.Subject), "at least 2 times its rows/s", ours.RowsPerSecond/theirs.RowsPerSecond, 2, ""),
 		ratioBound("drain of (a), adapted batches, against one DELETE", "at least 0.8 times its rows/s", adapted.OfFirst, 0.8, fmt.Sprintf(" (rounds %.2f)", adapted.Ratios)),
 		{Work: "drain of (a), adapted batches: the slowest batch", Want: "at most 100 ms", Got: fmt.Sprintf("%.0f ms", adapted.Max), Met: adapted.Max <= 100},
 	}

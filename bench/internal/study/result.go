@@ -161,7 +161,7 @@ func larger() workload.Subject {
 func (b *Bench) Subjects() []workload.Subject {
 	l := b.Size.Limit
 	return []workload.Subject{
-		workload.Unbounded(), Adapted(), OursAt(l), Final(l), larger(), workload.AgeRange(l), workload.CtidIn(l), workload.KeysFetched(l),
+		workload.Unbounded(), Adapted(), OursAt(l), Final(l), larger(), workload.AgeRange(l), workload.CtidIn(l), workload.CtidInAnew(l), workload.KeysFetched(l),
 	}
 }
 

@@ -57,6 +57,21 @@ func Unbounded() Subject {
 // CtidIn removes the oldest due events by `ctid IN (SELECT .. LIMIT n)`.
 func CtidIn(limit int) Subject { return CtidInAt(limit, Now) }
 
+// CtidInAnew is the same with a plan made for each batch. pgx keeps a statement prepared, and the server goes over to one plan
+// for all values after five batches, which is another one.
+func CtidInAnew(limit int) Subject {
+	s := CtidIn(limit)
+	open := s.Open
+	s.Name, s.About = "ctid IN, planned anew", s.About+", with a plan for each batch"
+	s.Open = func(ctx context.Context, conn *pgx.Conn) (Drain, error) {
+		if _, err := conn.Exec(ctx, "SET plan_cache_mode = force_custom_plan"); err != nil {
+			return nil, err
+		}
+		return open(ctx, conn)
+	}
+	return s
+}
+
 // CtidInAt is the same at another time.
 func CtidInAt(limit int, now time.Time) Subject {
 	_, terminal := States()
