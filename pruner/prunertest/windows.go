@@ -75,10 +75,10 @@ func checkNever(ctx context.Context, f Factory) error {
 
 // checkAny holds populations that nobody thought of against the policy.
 func checkAny(ctx context.Context, f Factory) error {
-	for seed := range 16 {
-		rnd := rand.New(rand.NewPCG(uint64(seed), 1))
+	for draw := range 16 {
+		rnd := rand.New(rand.NewPCG(uint64(draw), 1))
 		// Every guard, with and without windows by state and with and without only.
-		fix := anyFixture(rnd, []policy.Guard{noGuard, stateGuard(), ownerGuard(), bothGuards()}[seed%4], seed&4 != 0, seed&8 != 0)
+		fix := anyFixture(rnd, []policy.Guard{noGuard, stateGuard(), ownerGuard(), bothGuards()}[draw%4], draw&4 != 0, draw&8 != 0)
 		limit := 1 + rnd.IntN(20)
 		if slices.Equal(fix.Index.Columns, AgeAlone.Columns) {
 			limit = 10 // see checkHeldTies
@@ -95,7 +95,7 @@ func checkAny(ctx context.Context, f Factory) error {
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("population %d, limit %d: %w", seed, limit, err)
+			return fmt.Errorf("population %d, limit %d: %w", draw, limit, err)
 		}
 	}
 	return nil
