@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -41,7 +42,8 @@ func canceling(ctx context.Context, conn *pgx.Conn, giveUp func()) (stop func())
 // the connection lives on.
 func settled(err error) bool {
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && pg.Severity != "FATAL" && pg.Severity != "PANIC"
+	// not Severity, which a server writes in its own language
+	return errors.As(err, &pg) && pg.SeverityUnlocalized != "FATAL" && pg.SeverityUnlocalized != "PANIC"
 }
 
 // outcome is what the server says of a transaction.
@@ -87,7 +89,7 @@ func status(ctx context.Context, conn *pgx.Conn, xid string) string {
 	err = c.QueryRow(ctx, "SELECT pg_xact_status($1::text::xid8)", unnamed(c), xid).Scan(&s)
 	var pg *pgconn.PgError
 	switch {
-	case errors.As(err, &pg):
+	case errors.As(err, &pg) && !strings.HasPrefix(pg.Code, "57"): // 57: the server is being shut down, or its backend was
 		return "refused"
 	case err != nil:
 		return ""
