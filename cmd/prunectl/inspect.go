@@ -30,6 +30,9 @@ func (s *session) inspect(ctx context.Context, o postgres.Options) []*inspected 
 			in.fail(ctx, err)
 			continue
 		}
+		if c, early := s.ownersGoEarly(sw); early {
+			found.Checks = append(found.Checks, c)
+		}
 		for _, c := range found.Checks {
 			in.entry.Checks = append(in.entry.Checks, s.finding(sw.Name, c))
 		}
@@ -52,6 +55,22 @@ func (s *session) inspect(ctx context.Context, o postgres.Options) []*inspected 
 		}
 	}
 	return all
+}
+
+// ownersGoEarly finds that the rows of sw own those of another sweep of the file and are kept for less time: such rows lose
+// their owner before they are due, and orphans are kept for ever.
+func (s *session) ownersGoEarly(sw policy.Sweep) (postgres.Check, bool) {
+	for _, o := range s.file.Sweeps {
+		g := o.Guard.Owner
+		if g == nil || g.Table != sw.Table || o.Table == sw.Table || !sw.Shortest().Shorter(o.Shortest()) {
+			continue
+		}
+		return postgres.Check{
+			Name: "floor", Key: "window", Result: postgres.Warning, Fix: fmt.Sprintf("keep the rows of %s for longer than those of %s", sw.Table, o.Table),
+			Detail: fmt.Sprintf("%s keeps its rows for %s, and %s keeps those that they own for %s: without an owner such rows are kept for ever", sw.Name, sw.Shortest(), o.Name, o.Shortest()),
+		}, true
+	}
+	return postgres.Check{}, false
 }
 
 // fail ends the sweep by an error, unless it is that the run was ended.

@@ -120,3 +120,25 @@ func TestOwnersGoLast(t *testing.T) {
 		t.Errorf("%d events are left", n)
 	}
 }
+
+// TestOwnersGoEarly: owners that are kept for less time than what they own leave orphans, which are kept for ever.
+func TestOwnersGoEarly(t *testing.T) {
+	db := tables.New(t)
+	db.Exec(t, "CREATE INDEX runs_age ON runs (finished_at, tenant, id)")
+	const warning = "runs keeps its rows for 7d, and run_events keeps those that they own for 30d: without an owner such rows are kept for ever"
+	for window, early := range map[string]bool{"7d": true, "30d": false, "never": false} {
+		runs := `
+  runs:
+    table: runs
+    age: finished_at
+    window: ` + window + `
+    guard: {state: status, terminal: [completed, failed, cancelled]}
+`
+		for _, command := range []string{"check", "sweep"} {
+			o := invocation{args: []string{command}, env: at(db), policy: policyOf(runs, eventsSweep)}.run(t).must(t, exitDone)
+			if got := strings.Contains(o.stdout+o.stderr, warning); got != early {
+				t.Errorf("%s with a window of %s for the owners, warned %t:\n%s%s", command, window, got, o.stdout, o.stderr)
+			}
+		}
+	}
+}
