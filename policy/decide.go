@@ -8,8 +8,10 @@ import (
 // Row is what a decision needs to know of a row.
 type Row struct {
 	Age     *time.Time       // nil: null
-	Columns map[string]Value // the columns that Only and the state guard name
+	Columns map[string]Value // the columns that Only, the state guard and the hold name
+	Own     *int64           // its own window in seconds, nil where it has none; read only where the sweep has an Own
 	Owner   OwnerState       // read only where the guard has an owner
+	Owed    bool             // a row that refers to it protects it; read only where the guard has an Owed
 }
 
 // OwnerState is what is known of a row's owner.
@@ -23,16 +25,17 @@ type Verdict int
 
 // The verdicts. The zero Verdict keeps.
 const (
-	Young   Verdict = iota // inside its window, or without an age because it lives
-	Outside                // not matched by Only
-	Undated                // it has no usable age
-	Held                   // past its window, protected by the guard
-	Orphan                 // past its window, and its owner does not exist
-	Due                    // past its window and let go by the guard
+	Young    Verdict = iota // inside its window, or without an age because it lives
+	Outside                 // not matched by Only
+	Undated                 // it has no usable age
+	Unusable                // past the floor, and its own window is nonsense
+	Held                    // past its window, protected by the guard
+	Orphan                  // past its window, and its owner does not exist
+	Due                     // past its window and let go by the guard
 )
 
 func (v Verdict) String() string {
-	return [...]string{"young", "outside", "undated", "held", "orphan", "due"}[v]
+	return [...]string{"young", "outside", "undated", "unusable", "held", "orphan", "due"}[v]
 }
 
 // Decision is a verdict and its reason in words.
@@ -63,12 +66,29 @@ func (s Sweep) Decide(now time.Time, r Row) Decision {
 		return Decision{Undated, fmt.Sprintf("%s is null or before %s", s.Age, s.Since.Format(time.DateOnly))}
 	}
 	w := s.WindowOf(state)
+	if s.Own != nil && r.Own != nil {
+		floor := CutoffAt(now.Add(-s.Floor))
+		switch own, ok := s.OwnWindow(*r.Own); {
+		case !ok && floor.Past(*r.Age):
+			return Decision{Unusable, fmt.Sprintf("%s is %d seconds, which is no window", s.Own.Column, *r.Own)}
+		case !ok:
+			return Decision{Young, fmt.Sprintf("%s is not before the cutoff %s (floor %s)", s.Age, floor, FormatDuration(s.Floor))}
+		default:
+			w = own
+		}
+	}
 	cutoff := w.Cutoff(now)
 	if !cutoff.Past(*r.Age) {
 		return Decision{Young, fmt.Sprintf("%s is not before the cutoff %s (window %s)", s.Age, cutoff, w)}
 	}
 	if !terminal {
 		return Decision{Held, fmt.Sprintf("%s is %s, which is not terminal", s.Guard.State.Column, state)}
+	}
+	if h := s.Guard.Hold; h != "" && r.Columns[h] == Bool(true) {
+		return Decision{Held, fmt.Sprintf("%s is true", h)}
+	}
+	if g := s.Guard.Owed; g != nil && r.Owed {
+		return Decision{Held, fmt.Sprintf("a row of %s refers to it that is not terminal", g.Table)}
 	}
 	if g := s.Guard.Owner; g != nil {
 		if !r.Owner.Exists {

@@ -9,6 +9,8 @@ type Guard struct {
 	Ended bool        // the age is null, or before Since, while the row lives
 	State *StateGuard // by the row's own state
 	Owner *OwnerGuard // by the state of its owner
+	Owed  *OwedGuard  // by rows of another table that refer to it
+	Hold  string      // the name of a boolean column: true protects, false and null let go
 }
 
 // StateGuard lets a row go by its own state: every state not in Terminal protects, null too.
@@ -30,11 +32,25 @@ type OwnerGuard struct {
 	Final    bool // terminal states are final: the owner is not locked, only read
 }
 
+// OwedGuard protects a row while a row of Table that refers to it is in no terminal state; without a Column every such row
+// protects.
+type OwedGuard struct {
+	Table    Name
+	Key      []ChildKey
+	Column   string // the state of the row that is owed
+	Terminal []Value
+}
+
 // KeyPair maps a column of the target to a column of the owner.
 type KeyPair struct{ Target, Owner string }
 
 // Lets reports whether a row in this state may go.
 func (g *StateGuard) Lets(v Value) bool { return !v.IsNull() && slices.Contains(g.Terminal, v) }
+
+// Lets reports whether a row that refers to the target in this state lets it go.
+func (g *OwedGuard) Lets(v Value) bool {
+	return g.Column != "" && !v.IsNull() && slices.Contains(g.Terminal, v)
+}
 
 // Lets reports whether rows of an owner in this state may go.
 func (g *OwnerGuard) Lets(v Value) bool { return !v.IsNull() && slices.Contains(g.Terminal, v) }

@@ -29,10 +29,13 @@ type Sweep struct {
 	Since    time.Time // an older age is undated; zero: DefaultSince
 	Window   Window    // for every row, unless ByState is given
 	ByState  []StateWindow
+	Own      *RowWindow    // a row's own window, where it has one
 	Floor    time.Duration // no window may be below it; zero: DefaultFloor
 	Only     []Match       // rows outside are never removed; not a guard
 	Guard    Guard
-	Index    string // the index that must serve; "" picks one
+	Children []Child // rows of other tables that go with a row
+	Cascades []Name  // tables whose rows the database may remove with a row, uncounted
+	Index    string  // the index that must serve; "" picks one
 	Batch    Batch
 	Ceiling  Ceiling
 	Timeouts Timeouts
@@ -47,6 +50,25 @@ type StateWindow struct {
 	State  Value
 	Window Window
 }
+
+// RowWindow says where a row's own window is. A null there means that the row goes by the sweep's window. A window below
+// the floor is raised to it; one that is zero, negative or over [MaxWindow] is unusable, and its row is kept.
+type RowWindow struct {
+	Column    string
+	Unit      time.Duration // of a whole number: a second, a minute, an hour or a day; 0: the column is an interval
+	ZeroNever bool          // 0 keeps the row for ever; else it is unusable
+}
+
+// Child is a table whose rows go with a row of the target, or with one of the Child above it: removed first, in the same
+// transaction. A row with more of them than a batch removes loses them in batches of their own, and goes with the last.
+type Child struct {
+	Table    Name
+	Key      []ChildKey // all columns of the reference
+	Children []Child
+}
+
+// ChildKey maps a column to the column of the child that refers to it.
+type ChildKey struct{ Parent, Child string }
 
 // Batch bounds one transaction. Zero fields: DefaultLimit, DefaultTarget.
 type Batch struct {
@@ -117,6 +139,18 @@ func (s Sweep) Shortest() Window {
 		}
 	}
 	return w
+}
+
+// OwnWindow is the window of a row whose own is of this many seconds, raised to the floor; ok is false where it is
+// unusable.
+func (s Sweep) OwnWindow(seconds int64) (w Window, ok bool) {
+	switch {
+	case seconds == 0 && s.Own.ZeroNever:
+		return Never, true
+	case seconds < 1 || seconds > int64(MaxWindow/time.Second):
+		return Never, false
+	}
+	return Window{max(seconds, int64(s.WithDefaults().Floor/time.Second))}, true
 }
 
 // WindowOf is the window of a row in this state. A state that has no window of its own goes by the shortest: such a row

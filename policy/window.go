@@ -19,8 +19,12 @@ const NoCeiling = 1<<63 - 1
 // Window is how long a row is kept, in whole seconds. The zero Window keeps for ever.
 type Window struct{ seconds int64 }
 
-// Never keeps for ever. It is the zero Window, with a name.
-var Never = Window{}
+var (
+	// Never keeps for ever. It is the zero Window, with a name.
+	Never = Window{}
+	// AtOnce keeps no longer than the guard does: a row goes with the first sweep after nothing is owed on it.
+	AtOnce = Window{seconds: -1}
+)
 
 // NewWindow returns the window of d. It refuses anything but whole seconds from [MinWindow] to [MaxWindow]: zero and
 // negative durations have no meaning as a window ("for ever" is [Never]).
@@ -46,16 +50,22 @@ func MustWindow(d time.Duration) Window {
 // IsNever reports whether the window keeps for ever.
 func (w Window) IsNever() bool { return w.seconds == 0 }
 
-// Duration is the length of the window; 0 for [Never], so ask IsNever first.
-func (w Window) Duration() time.Duration { return time.Duration(w.seconds) * time.Second }
+// IsAtOnce reports whether the window keeps no longer than the guard does.
+func (w Window) IsAtOnce() bool { return w == AtOnce }
 
-// Seconds is the length of the window in seconds; 0 for [Never].
-func (w Window) Seconds() int64 { return w.seconds }
+// Duration is the length of the window; 0 for [AtOnce] and for [Never], so ask IsNever first.
+func (w Window) Duration() time.Duration { return time.Duration(w.Seconds()) * time.Second }
 
-// String is the window in the policy file's grammar: "90d", "36h", "never".
+// Seconds is the length of the window in seconds; 0 for [AtOnce] and for [Never].
+func (w Window) Seconds() int64 { return max(0, w.seconds) }
+
+// String is the window in the policy file's grammar: "90d", "36h", "never", "at_once".
 func (w Window) String() string {
-	if w.IsNever() {
+	switch {
+	case w.IsNever():
 		return "never"
+	case w.IsAtOnce():
+		return "at_once"
 	}
 	return FormatDuration(w.Duration())
 }

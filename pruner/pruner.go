@@ -17,6 +17,12 @@ const MaxLimit = policy.MaxLimit
 // that) and let go by the guard. It removes nothing that it did not examine. A row that changes state, owner or age while
 // the batch is on its way is judged by what it has become.
 //
+// Where other rows go with a row, its children, they are removed before it in the same transaction, and a batch removes no
+// more than b.Limit rows and children together, with two exceptions. A row goes whole, although b.Limit is lower, where it
+// and its children fit in the limit of the policy: no ceiling and no search for a row that cannot go tears it apart. A row
+// with more of them loses them b.Limit at a time, in batches that examine nothing and that return where they are, and is
+// examined and removed with the last of them; if it is reopened meanwhile it stays, with the children that are left.
+//
 // Result.Next is where the next batch of the same pass goes on, and Result.End says that the batch reached the cutoff.
 // Only End ends a pass: a batch may well remove less than its limit, or nothing, while more is due behind it. A pass over
 // rows that nobody else changes ends after finitely many batches at any limit, and examines no row twice: unless it removed
@@ -37,7 +43,7 @@ type Pruner interface {
 // Batch is what one call of Prune is to do.
 type Batch struct {
 	Cutoff  policy.Cutoff
-	Limit   int           // rows examined at most, 1 to MaxLimit
+	Limit   int           // rows examined at most, 1 to MaxLimit; children are counted in it, see Pruner
 	After   Cursor        // Result.Next of the batch before; zero: from the oldest row
 	Timeout time.Duration // the longest that the batch's statement may run, if shorter than the Pruner's own; 0: the Pruner's own
 	Mode    Mode
@@ -62,17 +68,19 @@ func (m Mode) String() string {
 }
 
 // Result is what one batch did, in rows. Every examined row is in exactly one of Removed, Held, Locked, Moved, Orphan,
-// Stuck and Outside, or is not yet past the longer window of its state.
+// Stuck, Unusable and Outside, or is not yet past a longer window, of its state or its own, or is another arm's.
 type Result struct {
 	Examined int // looked at, in age order
 	Removed  int // removed and committed
-	Children int // removed with them (reserved: 0 in this version)
+	Children int // rows of other tables, removed with them or ahead of them
 	Held     int // past their window, protected by the guard
 	Locked   int // due, but somebody held the row or its owner
 	Moved    int // due, but changed or removed by somebody else while the batch waited
 	Orphan   int // past their window, and their owner does not exist
 	Stuck    int // due, but the database refuses to delete them
+	Unusable int // past the floor, and their own window is nonsense
 	Outside  int // not matched by `only`
+	Raised   int // whose own window is below the floor, and was raised to it; they are in another count too
 
 	Next    Cursor // where the next batch goes on
 	End     bool   // the batch reached the cutoff

@@ -19,8 +19,8 @@ type Surveyor interface {
 
 // HeldBy is one reason for which rows past their window are kept.
 type HeldBy struct {
-	Reason string // "state", "unknown_state", "owner", "orphan", "ownerless"
-	Value  string // the state; "" for orphans
+	Reason string // "state", "unknown_state", "owner", "orphan", "ownerless", "owed", "hold"
+	Value  string // the state; "" for orphans, for a hold, and where rows without a state are owed
 	Rows   int
 	Owners *int       // distinct owners, where an owner is the reason
 	Oldest *time.Time // the oldest age among the rows
