@@ -13,6 +13,9 @@ import (
 func text(a policy.Arm) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: window %s", a.Name, a.Window)
+	if a.Expiry {
+		b.WriteString(" of the expiry")
+	}
 	for _, e := range a.Equal {
 		fmt.Fprintf(&b, ", %s = %s", e.Column, e.Value)
 	}
@@ -40,6 +43,21 @@ func text(a policy.Arm) string {
 	}
 	if a.Owner != nil {
 		fmt.Fprintf(&b, ", owner %s", a.Owner.Table)
+	}
+	for _, m := range a.Part {
+		fmt.Fprintf(&b, ", part %s %t (%s)", m.Column, !m.Not, policy.JoinValues(m.Values))
+	}
+	if a.Own != nil {
+		fmt.Fprintf(&b, ", own %s from %s", a.Own.Column, policy.FormatDuration(a.Own.Floor))
+	}
+	if a.Hold != "" {
+		fmt.Fprintf(&b, ", hold %s", a.Hold)
+	}
+	if a.Owed != nil {
+		fmt.Fprintf(&b, ", owed %s", a.Owed.Table)
+	}
+	for _, c := range a.Children {
+		fmt.Fprintf(&b, ", with %s", c.Table)
 	}
 	return b.String()
 }

@@ -15,12 +15,16 @@ var units = []struct {
 	d    time.Duration
 }{{"w", 7 * day}, {"d", day}, {"h", time.Hour}, {"min", time.Minute}, {"s", time.Second}, {"ms", time.Millisecond}}
 
-// ParseWindow reads a window of the policy file: a whole number and one of s, min, h, d, w, or "never". The error quotes
-// the text and says what to write.
+// ParseWindow reads a window of the policy file: a whole number and one of s, min, h, d, w, or "never", or "at_once". The
+// error quotes the text and says what to write.
 func ParseWindow(text string) (Window, error) {
 	switch text {
 	case "never":
 		return Never, nil
+	case "at_once":
+		return AtOnce, nil
+	case "now", "immediately", "at once":
+		return Window{}, fmt.Errorf("%q is no window; write at_once to keep no longer than the guard does", text)
 	case "forever", "none", "off", "infinite", "infinity":
 		return Window{}, fmt.Errorf("%q is no window; write never to keep for ever", text)
 	}

@@ -79,13 +79,16 @@ func TestParseWindow(t *testing.T) {
 	if w, err := policy.ParseWindow("never"); err != nil || !w.IsNever() {
 		t.Errorf("never: %s, %v", w, err)
 	}
+	if w, err := policy.ParseWindow("at_once"); err != nil || !w.IsAtOnce() {
+		t.Errorf("at_once: %s, %v", w, err)
+	}
 	if w, err := policy.ParseWindow("90d"); err != nil || w != policy.MustWindow(90*day) {
 		t.Errorf("90d: %s, %v", w, err)
 	}
 	for text, says := range map[string]string{
 		"forever": "write never to keep for ever", "none": "write never to keep for ever", "off": "write never to keep for ever",
 		"0": "could mean at once or for ever", "0d": "could mean at once or for ever", "500ms": "a window has whole seconds", "2000ms": "a window has whole seconds",
-		"": "is empty", "at_once": "is no duration", "Never": "is no duration",
+		"": "is empty", "At_once": "is no duration", "now": "write at_once", "immediately": "write at_once", "at once": "write at_once", "Never": "is no duration",
 	} {
 		if w, err := policy.ParseWindow(text); err == nil || !strings.Contains(err.Error(), says) || !w.IsNever() {
 			t.Errorf("%q: %s, %v; it does not say %q", text, w, err, says)

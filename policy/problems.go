@@ -43,6 +43,7 @@ var settingName = regexp.MustCompile(`^[a-z_][a-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$
 
 // Problems lists every fault of the sweep that can be seen without a database; none means that it may be used.
 func (s Sweep) Problems() []Problem {
+	floorWritten := s.Floor != 0
 	s = s.WithDefaults()
 	var ps []Problem
 	add := func(key, fix, format string, args ...any) {
@@ -63,7 +64,10 @@ func (s Sweep) Problems() []Problem {
 	s.windowProblems(add, func(key, fix, format string, args ...any) {
 		ps = append(ps, Problem{Key: key, What: fmt.Sprintf(format, args...), Fix: fix, AtKey: true})
 	})
+	s.atOnceProblems(add, floorWritten)
+	s.ownProblems(add)
 	s.guardProblems(add)
+	s.childProblems(add)
 	for _, m := range s.Only {
 		if len(m.Values) == 0 {
 			add("only."+m.Column, "name at least one value", "the list is empty")
@@ -97,12 +101,15 @@ type adder func(key, fix, format string, args ...any)
 
 func (s Sweep) windowProblems(add, atKey adder) {
 	floor := func(key string, w Window) {
-		if !w.IsNever() && w.Duration() < s.Floor {
+		if !w.IsNever() && !w.IsAtOnce() && w.Duration() < s.Floor {
 			add(key, fmt.Sprintf("lengthen it, or write floor: %s in this sweep", w), "%s is below the floor of %s", w, FormatDuration(s.Floor))
 		}
 	}
-	if s.Floor < time.Second {
+	switch {
+	case s.Floor < time.Second:
 		add("floor", "", "it must be at least 1s")
+	case s.Floor%time.Second != 0:
+		add("floor", "", "it must be of whole seconds")
 	}
 	if len(s.ByState) == 0 {
 		floor("window", s.Window)
@@ -135,10 +142,10 @@ func (s Sweep) windowProblems(add, atKey adder) {
 
 func (s Sweep) guardProblems(add adder) {
 	g := s.Guard
-	some := g.Ended || g.State != nil || g.Owner != nil
+	some := g.Ended || g.State != nil || g.Owner != nil || g.Owed != nil || g.Hold != ""
 	switch {
 	case g.None == "" && !some:
-		add("guard", `give ended, state or owner, or none: "why nothing is owed"`, "nothing says which rows are still needed")
+		add("guard", `give ended, state, owner, owed or hold, or none: "why nothing is owed"`, "nothing says which rows are still needed")
 	case g.None != "" && some:
 		add("guard.none", "", "none stands alone")
 	case g.None != "" && len([]rune(strings.TrimSpace(g.None))) < 10:
@@ -162,6 +169,12 @@ func (s Sweep) guardProblems(add adder) {
 			if slices.ContainsFunc(o.Key[:i], func(p KeyPair) bool { return p.Owner == k.Owner || p.Target == k.Target }) {
 				add("guard.owner.key", "", "a column stands twice in the key")
 			}
+		}
+	}
+	if o := g.Owed; o != nil {
+		referenceProblems(add, "guard.owed", o.Table, o.Key)
+		if o.Column != "" || len(o.Terminal) > 0 {
+			listProblems(add, "guard.owed", o.Column, o.Terminal, nil)
 		}
 	}
 }

@@ -46,6 +46,7 @@ func TestProblems(t *testing.T) {
 		{"no age", func(s *policy.Sweep) { s.Age = "" }, []string{"age: no column is named"}},
 		{"below the floor", func(s *policy.Sweep) { s.Window = policy.MustWindow(time.Minute) }, []string{"window: 1min is below the floor of 1h; lengthen it, or write floor: 1min in this sweep"}},
 		{"floor below a second", func(s *policy.Sweep) { s.Floor = time.Millisecond }, []string{"floor: it must be at least 1s"}},
+		{"floor of a second and a half", func(s *policy.Sweep) { s.Floor = 1500 * time.Millisecond }, []string{"floor: it must be of whole seconds"}},
 		{"windows without states", func(s *policy.Sweep) {
 			s.Guard = policy.Guard{Ended: true}
 			s.ByState = []policy.StateWindow{{State: policy.Text("done"), Window: policy.MustWindow(day)}}
@@ -61,7 +62,7 @@ func TestProblems(t *testing.T) {
 			s.Guard.State.Terminal = []policy.Value{policy.Int(1)}
 			s.ByState = []policy.StateWindow{{State: policy.Text("1"), Window: policy.MustWindow(day)}}
 		}, []string{`window.1: the state is the text "1" here and the number 1 in guard.terminal; write it alike in both`}},
-		{"no guard", func(s *policy.Sweep) { s.Guard = policy.Guard{} }, []string{`guard: nothing says which rows are still needed; give ended, state or owner, or none: "why nothing is owed"`}},
+		{"no guard", func(s *policy.Sweep) { s.Guard = policy.Guard{} }, []string{`guard: nothing says which rows are still needed; give ended, state, owner, owed or hold, or none: "why nothing is owed"`}},
 		{"none and another", func(s *policy.Sweep) { s.Guard.None = "nothing is owed on it" }, []string{"guard.none: none stands alone"}},
 		{"none without a reason", func(s *policy.Sweep) { s.Guard = policy.Guard{None: "  because    "} }, []string{`guard.none: "  because    " says too little; write the reason, 10 characters or more`}},
 		{"no state column", func(s *policy.Sweep) { s.Guard.State.Column = "" }, []string{"guard.state: no state column is named"}},

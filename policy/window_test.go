@@ -109,6 +109,29 @@ func TestEarlier(t *testing.T) {
 	}
 }
 
+// TestAtOnce: of all windows the shortest, which is not the one that keeps for ever.
+func TestAtOnce(t *testing.T) {
+	w, now := policy.AtOnce, at(t, "2026-03-01T00:00:00.0000015Z")
+	if !w.IsAtOnce() || w.IsNever() || w.Seconds() != 0 || w.Duration() != 0 || w.String() != "at_once" {
+		t.Errorf("%s: never %t, %d seconds", w, w.IsNever(), w.Seconds())
+	}
+	for _, o := range []policy.Window{policy.Never, policy.MustWindow(time.Second)} {
+		if o.IsAtOnce() || !w.Shorter(o) || o.Shorter(w) {
+			t.Errorf("%s is at once, or not longer than it", o)
+		}
+	}
+	if w.Shorter(w) {
+		t.Error("it is shorter than itself")
+	}
+	if got := w.Cutoff(now); got != policy.CutoffAt(now) || got.String() != "2026-03-01T00:00:00.000001Z" {
+		t.Errorf("the cutoff is %s", got)
+	}
+	s := policy.Sweep{ByState: []policy.StateWindow{{State: policy.Text("a"), Window: policy.MustWindow(time.Second)}, {State: policy.Text("b"), Window: w}}}
+	if s.Shortest() != w {
+		t.Errorf("the shortest is %s", s.Shortest())
+	}
+}
+
 func TestShorter(t *testing.T) {
 	one, two := policy.MustWindow(day), policy.MustWindow(2*day)
 	for _, c := range []struct {

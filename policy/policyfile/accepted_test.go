@@ -31,7 +31,7 @@ func parse(t *testing.T, text string) *policyfile.File {
 
 func days(n int) policy.Window { return policy.MustWindow(time.Duration(n) * day) }
 
-// full says every key of this version once.
+// full says every key of this version once, but those in fullParents.
 const full = `# every key
 version: 1
 defaults:
@@ -203,6 +203,9 @@ func TestWindows(t *testing.T) {
 			t.Errorf("%s: %s, want %s", written, got, want)
 		}
 	}
+	if got := parse(t, window("at_once")).Sweeps[0].Window; got != policy.AtOnce {
+		t.Errorf("at_once: %s", got)
+	}
 	if got := parse(t, sweep("window: 1s", "floor: 1s")).Sweeps[0].Window; got != policy.MustWindow(time.Second) {
 		t.Errorf("1s: %s", got)
 	}
@@ -309,7 +312,7 @@ func TestSystems(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(f.Sweeps) != 11 {
+	if len(f.Sweeps) != 19 {
 		t.Errorf("%d sweeps", len(f.Sweeps))
 	}
 	for _, s := range f.Sweeps {
@@ -334,13 +337,13 @@ func TestSystemsPlanned(t *testing.T) {
 			t.Errorf("refused for another reason: %v", e)
 		}
 	}
-	if len(refused) != 37 {
+	if len(refused) != 29 {
 		t.Errorf("%d of the sweeps are refused", len(refused))
 	}
 }
 
 func TestReady(t *testing.T) {
-	if got := policyfile.ReadyNames(); !reflect.DeepEqual(got, []string{"run_events"}) {
+	if got := policyfile.ReadyNames(); !reflect.DeepEqual(got, []string{"domain_events", "run_events"}) {
 		t.Errorf("ready are %v", got)
 	}
 	for _, name := range policyfile.ReadyNames() {
@@ -352,7 +355,7 @@ func TestReady(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := policyfile.Ready("../doc"); err == nil || !strings.Contains(err.Error(), "there is run_events") {
+	if _, err := policyfile.Ready("../doc"); err == nil || !strings.Contains(err.Error(), "there is domain_events, run_events") {
 		t.Errorf("a name that is none: %v", err)
 	}
 }

@@ -43,8 +43,8 @@ func Parse(name string, data []byte) (*File, error) {
 
 // Position is where the key of a sweep stands, as file:line:column: its value, or where that key is not written, the
 // nearest key above it. Keys are written as in messages ("guard.owner.terminal"); one item of a list is the list's key, a
-// dot and the item ("guard.owner.terminal.completed"), and the key "" is the sweep's name. The sweep "" is the top of the
-// file ("budget.time").
+// dot and the item ("guard.owner.terminal.completed"), or where the items are mappings or tables, its number from 0
+// ("children.0.table", "cascades.1"). The key "" is the sweep's name, and the sweep "" is the top of the file ("budget.time").
 func (f *File) Position(sweep, key string) string {
 	at := f.place(path{sweep, key}, false)
 	return fmt.Sprintf("%s:%d:%d", f.Path, at.line, at.column)

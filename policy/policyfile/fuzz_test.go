@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,12 +17,13 @@ import (
 // FuzzParse: whatever the bytes, there is an answer; each fault is one line at a place inside the file, in the order of
 // the file; and what is accepted has no problems left.
 func FuzzParse(f *testing.F) {
-	for _, c := range refused {
+	for _, c := range slices.Concat(refused, refusedParents) {
 		if len(c.file) < 1<<16 {
 			f.Add([]byte(c.file))
 		}
 	}
 	f.Add([]byte(full))
+	f.Add([]byte(fullParents))
 	for _, name := range []string{"systems.yaml", "systems_planned.yaml"} {
 		data, err := os.ReadFile("testdata/" + name)
 		if err != nil {

@@ -25,7 +25,10 @@ func (f fields) guard(s *policy.Sweep, d defaults) {
 		s.Guard.State = st
 	}
 	if o, ok := g.sub("owner"); ok {
-		og := &policy.OwnerGuard{Table: o.table("table", d.schema, d.schemaBroken), Key: o.pairs()}
+		og := &policy.OwnerGuard{Table: o.table("table", d)}
+		o.pairs("the name of a column of the owner", func(target, owner string) {
+			og.Key = append(og.Key, policy.KeyPair{Target: target, Owner: owner})
+		})
 		o.name("state", &og.Column)
 		og.Terminal, og.Live = o.states()
 		o.truth("final", &og.Final)
@@ -33,6 +36,13 @@ func (f fields) guard(s *policy.Sweep, d defaults) {
 		o.keep("ownerless")
 		s.Guard.Owner = og
 	}
+	if o, ok := g.sub("owed"); ok {
+		og := &policy.OwedGuard{Table: o.table("table", d), Key: o.reference()}
+		o.name("state", &og.Column)
+		og.Terminal, _ = o.states()
+		s.Guard.Owed = og
+	}
+	g.name("hold", &s.Guard.Hold)
 }
 
 func (f fields) any(names ...string) bool {
@@ -109,28 +119,26 @@ func (r *reader) listed(item *node, p path) (policy.Value, bool) {
 	return v, true
 }
 
-// pairs reads the key to the owner: columns of the target and the columns of the owner that they name.
-func (f fields) pairs() []policy.KeyPair {
+// pairs reads a key: columns, and the columns of the other table that belong to them.
+func (f fields) pairs(other string, add func(column, other string)) {
 	n, ok := f.found["key"]
 	if !ok {
-		return nil
+		return
 	}
 	p := f.path.child("key")
 	if n.kind != mapping || len(n.entries) == 0 {
 		f.r.wrong(n, p, f.due("key"))
-		return nil
+		return
 	}
-	var out []policy.KeyPair
 	for _, e := range n.entries {
 		cp := p.child(e.key.text)
 		f.r.record(cp, e)
-		target := f.r.name(e.key, cp, "the name of a column")
-		owner := f.r.name(e.value, cp, "the name of a column of the owner")
-		if target != "" && owner != "" {
-			out = append(out, policy.KeyPair{Target: target, Owner: owner})
+		a := f.r.name(e.key, cp, "the name of a column")
+		b := f.r.name(e.value, cp, other)
+		if a != "" && b != "" {
+			add(a, b)
 		}
 	}
-	return out
 }
 
 // keep reads what happens to rows without an owner; only one answer is built.

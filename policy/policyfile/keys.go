@@ -60,10 +60,11 @@ var keys = []key{
 	{"sweep.age.zone", "", "", false},
 	{"sweep.expires", "", "", false},
 	{"sweep.expires.grace", "", "", false},
-	{"sweep.window", "a duration, never, or a mapping of states to them", "90d", true},
-	{"sweep.row_window", "", "", false},
-	{"sweep.row_window.unit", "", "", false},
-	{"sweep.row_window.zero", "", "", false},
+	{"sweep.window", "a duration, never, at_once, or a mapping of states to durations", "90d", true},
+	{"sweep.row_window", "a mapping", "{column: keep_seconds, unit: s}", false},
+	{"sweep.row_window.column", "the name of a column", "keep_seconds", true},
+	{"sweep.row_window.unit", "s, min, h or d", "s", false},
+	{"sweep.row_window.zero", "never", "never", false},
 	{"sweep.overrides", "", "", false},
 	{"sweep.floor", "a duration", "1h", false},
 	{"sweep.only", "a mapping of columns to values", "{queue: mail}", false},
@@ -83,11 +84,18 @@ var keys = []key{
 	{"sweep.guard.owner.final", "true or false", "true", false},
 	{"sweep.guard.owner.orphans", "keep", "keep", false},
 	{"sweep.guard.owner.ownerless", "keep", "keep", false},
-	{"sweep.guard.owed", "", "", false},
-	{"sweep.guard.hold", "", "", false},
+	{"sweep.guard.owed", "a mapping", "{table: job_mails, ...}", false},
+	{"sweep.guard.owed.table", "a name, or [schema, table]", "public.job_mails", true},
+	{"sweep.guard.owed.key", "a mapping of columns to the columns that refer to them", "{id: job_id}", true},
+	{"sweep.guard.owed.state", "the name of a column", "status", false},
+	{"sweep.guard.owed.terminal", "a list of states", "[sent, dead]", false},
+	{"sweep.guard.hold", "the name of a column", "on_hold", false},
 	{"sweep.guard.newest", "", "", false},
-	{"sweep.children", "", "", false},
-	{"sweep.cascades", "", "", false},
+	{"sweep.children", "a list of mappings", "[{table: public.job_logs, key: {id: job_id}}]", false},
+	{"sweep.children.table", "a name, or [schema, table]", "public.job_logs", true},
+	{"sweep.children.key", "a mapping of columns to the columns that refer to them", "{id: job_id}", true},
+	{"sweep.children.children", "a list of mappings", "[{table: public.log_lines, key: {id: log_id}}]", false},
+	{"sweep.cascades", "a list of tables", "[public.job_tags]", false},
 	{"sweep.detach", "", "", false},
 	{"sweep.frees", "", "", false},
 	{"sweep.partitions", "", "", false},
@@ -116,6 +124,9 @@ var words = []struct{ word, path, hint string }{
 	{"ttl", "sweep.window", ""},
 	{"max_age", "sweep.window", ""},
 	{"column", "sweep.age", ""},
+	{"own_window", "sweep.row_window", ""},
+	{"child", "sweep.children", ""},
+	{"legal_hold", "sweep.guard.hold", ""},
 	{"where", "sweep.only", ""},
 	{"filter", "sweep.only", ""},
 	{"batch_size", "sweep.batch.limit", ""},
@@ -212,6 +223,9 @@ func nearest(in, name string) (key, bool) {
 	}
 	for _, w := range words {
 		if k, ok := lookup(w.path); ok {
+			if here, ok := lookup(join(in, k.name())); ok && !here.planned() {
+				k = here
+			}
 			try(w.word, k, 0)
 		}
 	}

@@ -228,38 +228,41 @@ func (r *reader) named(name string, at place, p path) bool {
 }
 
 // table reads a table's name: schema.table, split at the first dot, or [schema, table].
-func (f fields) table(name, schema string, schemaBroken bool) policy.Name {
+func (f fields) table(name string, d defaults) policy.Name {
 	n, ok := f.found[name]
 	if !ok {
 		return policy.Name{}
 	}
-	p := f.path.child(name)
+	return f.r.table(n, f.path.child(name), f.due(name), d)
+}
+
+func (r *reader) table(n *node, p path, due string, d defaults) policy.Name {
 	if n.kind == list {
 		if len(n.items) != 2 {
-			f.r.fail(n.at, p, "found a list of %d; write [schema, table]", len(n.items))
+			r.fail(n.at, p, "found a list of %d; write [schema, table]", len(n.items))
 			return policy.Name{}
 		}
-		return whole(policy.Name{Schema: f.r.name(n.items[0], p, "[schema, table]"), Table: f.r.name(n.items[1], p, "[schema, table]")})
+		return whole(policy.Name{Schema: r.name(n.items[0], p, "[schema, table]"), Table: r.name(n.items[1], p, "[schema, table]")})
 	}
-	if !f.r.isText(n, p, f.due(name)) {
+	if !r.isText(n, p, due) {
 		return policy.Name{}
 	}
 	before, after, dotted := strings.Cut(n.text, ".")
 	switch {
-	case !dotted && !f.r.named(n.text, n.at, p):
+	case !dotted && !r.named(n.text, n.at, p):
 		return policy.Name{}
-	case !dotted && schema == "":
-		if !schemaBroken {
-			f.r.fail(n.at, p, "%q has no schema; write %s, or defaults: {schema: public} at the top", n.text, printable("public."+n.text))
+	case !dotted && d.schema == "":
+		if !d.schemaBroken {
+			r.fail(n.at, p, "%q has no schema; write %s, or defaults: {schema: public} at the top", n.text, printable("public."+n.text))
 		}
-		f.r.broken.add(p)
+		r.broken.add(p)
 		return policy.Name{}
 	case !dotted:
-		return policy.Name{Schema: schema, Table: n.text}
+		return policy.Name{Schema: d.schema, Table: n.text}
 	case before == "" || after == "":
-		f.r.fail(n.at, p, "%q has an empty part; write schema.table, or [schema, table] where a name has a dot", n.text)
+		r.fail(n.at, p, "%q has an empty part; write schema.table, or [schema, table] where a name has a dot", n.text)
 		return policy.Name{}
-	case !f.r.named(before, n.at, p) || !f.r.named(after, n.at, p):
+	case !r.named(before, n.at, p) || !r.named(after, n.at, p):
 		return policy.Name{}
 	}
 	return policy.Name{Schema: before, Table: after}

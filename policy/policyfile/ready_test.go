@@ -2,9 +2,11 @@ package policyfile_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/prunectl/prunectl/domainevents"
 	"github.com/prunectl/prunectl/eventlog"
 	"github.com/prunectl/prunectl/policy"
 	"github.com/prunectl/prunectl/policy/policyfile"
@@ -47,5 +49,57 @@ func TestReadyRunEvents(t *testing.T) {
 	}
 	if len(g.Terminal) != len(eventlog.Terminal()) {
 		t.Errorf("the policy has %d terminal states, the event log %d", len(g.Terminal), len(eventlog.Terminal()))
+	}
+}
+
+// TestReadyDomainEvents holds the ready policy of the domain events against what their package declares.
+func TestReadyDomainEvents(t *testing.T) {
+	data, err := policyfile.Ready("domain_events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := policyfile.Parse("domain_events.yaml", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, deliveries := policy.Name{Schema: "public", Table: "domain_events"}, policy.Name{Schema: "public", Table: "domain_event_deliveries"}
+	key := []policy.ChildKey{{Parent: "id", Child: "event_id"}}
+	word := func(p domainevents.Policy) []policy.Match {
+		return []policy.Match{{Column: "retention_policy", Values: policy.Texts(string(p))}, {Column: "parked", Values: []policy.Value{policy.Bool(false)}}}
+	}
+	sweep := func(name string, only []policy.Match, w policy.Window, terminal []domainevents.Status) policy.Sweep {
+		s := policy.Sweep{
+			Name: name, Table: events, Age: "recorded_at", Window: w, Only: only, Index: "domain_events_policy",
+			Guard:    policy.Guard{Owed: &policy.OwedGuard{Table: deliveries, Key: key, Column: "status"}},
+			Children: []policy.Child{{Table: deliveries, Key: key}},
+		}
+		for _, status := range terminal {
+			s.Guard.Owed.Terminal = append(s.Guard.Owed.Terminal, policy.Text(string(status)))
+		}
+		return s
+	}
+	// Each part has an index of its own, so none is named.
+	ordinary := sweep("domain_events", nil, policy.MustWindow(domainevents.DefaultWindow), domainevents.Terminal())
+	ordinary.Floor, ordinary.Index, ordinary.Own = policy.MinWindow, "", &policy.RowWindow{Column: "retention_seconds", Unit: time.Second}
+	succeeded := sweep("domain_events_succeeded", word(domainevents.PolicySucceeded), policy.AtOnce, domainevents.Done())
+	succeeded.Overlaps = []string{ordinary.Name}
+	settled := sweep("domain_events_settled", word(domainevents.PolicySettled), policy.AtOnce, domainevents.Terminal())
+	settled.Overlaps = []string{ordinary.Name, succeeded.Name}
+	if d := cmp.Diff([]policy.Sweep{ordinary, succeeded, settled}, f.Sweeps, compare); d != "" {
+		t.Error(d)
+	}
+	for _, s := range f.Sweeps {
+		for _, status := range domainevents.Owed() {
+			if s.Guard.Owed.Lets(policy.Text(string(status))) {
+				t.Errorf("%s lets an event go whose delivery is %s", s.Name, status)
+			}
+		}
+	}
+	// The index leads with the policy, its predicate settles the rest.
+	for _, s := range f.Sweeps[1:] {
+		arms := s.Arms(policy.Index{Name: s.Index, Columns: []string{"retention_policy", "recorded_at", "id"}, Where: []string{"retention_policy", "parked"}})
+		if len(arms) != 1 || len(arms[0].Equal) != 1 || len(arms[0].Within) != 1 || len(arms[0].Only) > 0 {
+			t.Errorf("%s has the arms %+v", s.Name, arms)
+		}
 	}
 }

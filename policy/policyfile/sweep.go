@@ -43,12 +43,15 @@ func (r *reader) sweep(e entry, d defaults) sweepAt {
 	if !ok {
 		return sweepAt{Sweep: policy.Sweep{Name: s.Name}, at: e.key.at}
 	}
-	s.Table = f.table("table", d.schema, d.schemaBroken)
+	s.Table = f.table("table", d)
 	f.age(&s)
 	f.floor(&s)
 	f.windows(&s)
+	f.rowWindow(&s)
 	f.only(&s)
 	f.guard(&s, d)
+	s.Children = f.children(d)
+	f.cascades(&s, d)
 	f.name("index", &s.Index)
 	f.bounds(&s)
 	f.set(&s)
@@ -69,18 +72,24 @@ func (r *reader) problems(s policy.Sweep) {
 }
 
 // follows reports whether a problem follows from a fault that was reported: one of the same key, of a key in it or above
-// it, and for the windows by state one of the states that they are held against.
+// it, for the windows by state one of the states that they are held against, and for at_once one of what stands beside it.
 func (r *reader) follows(p path, pr policy.Problem, s policy.Sweep) bool {
 	if p.key == "" {
 		return false
 	}
 	states := len(s.ByState) > 0 && (pr.AtKey || pr.Key == "window")
+	atOnce := s.Window.IsAtOnce() && pr.Key == "window"
+	if atOnce && r.broken.has(path{key: "defaults.floor"}) {
+		return true
+	}
 	for b := range r.broken[p.sweep] {
 		switch {
 		case b == "":
 		case b == p.key, strings.HasPrefix(b, p.key+"."), strings.HasPrefix(p.key, b+"."):
 			return true
 		case states && (b == "guard" || b == "guard.state" || b == "guard.terminal"):
+			return true
+		case atOnce && (b == "guard" || b == "guard.owner" || b == "guard.owed" || b == "floor"):
 			return true
 		}
 	}

@@ -92,8 +92,8 @@ func (f fields) floor(s *policy.Sweep) {
 	p := f.path.child("floor")
 	s.Floor = policy.MinWindow
 	if w, ok := f.r.window(n, p, f.due("floor")); ok {
-		if w.IsNever() {
-			f.r.fail(n.at, p, "never is no floor; write the shortest window that is right here, as in floor: 1h")
+		if w.IsNever() || w.IsAtOnce() {
+			f.r.fail(n.at, p, "%s is no floor; write the shortest window that is right here, as in floor: 1h", w)
 			return
 		}
 		s.Floor = w.Duration()
@@ -153,14 +153,10 @@ func (f fields) duration(name string, none bool, out *time.Duration) {
 	*out = d
 }
 
-// window reads a duration that a row is kept, or never.
+// window reads a duration that a row is kept, or never, or at_once.
 func (r *reader) window(n *node, p path, due string) (policy.Window, bool) {
 	s, ok := r.literal(n, p, due)
 	if !ok {
-		return policy.Never, false
-	}
-	if s == "at_once" {
-		r.fail(n.at, p, "at_once is planned, not in this version")
 		return policy.Never, false
 	}
 	w, err := policy.ParseWindow(s)
