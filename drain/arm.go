@@ -68,7 +68,7 @@ func (p *pass) count(res pruner.Result, took time.Duration) {
 	r.Removed += res.Removed
 	r.Children += res.Children
 	r.Vain += res.Examined - res.Removed
-	if res.Removed > 0 {
+	if removedSome(res) {
 		r.Batches++
 	}
 	r.SlowestBatch = max(r.SlowestBatch, took)
@@ -85,8 +85,12 @@ func (p *pass) ended(limit int, res pruner.Result, took time.Duration) error {
 		p.step, p.hunt = pruner.Remove, 0
 		p.pace.searched()
 	} else {
-		p.pace.ended(limit, res.Examined, took)
-		p.hunt = max(0, p.hunt-res.Examined)
+		p.pace.ended(limit, res.Examined+res.Children, took)
+		looked := res.Examined
+		if looked == 0 {
+			looked = res.Children // a chunk: what it failed on is among them
+		}
+		p.hunt = max(0, p.hunt-looked)
 	}
 	if p.hunt == 0 && res.Locked == 0 {
 		p.mode = pruner.Remove
@@ -170,6 +174,9 @@ func (p *pass) snapshot() Report {
 	return r
 }
 
+// removedSome reports whether a batch removed something. A chunk removes children only, and it too is progress.
+func removedSome(res pruner.Result) bool { return res.Removed+res.Children > 0 }
+
 // watch sees that a pass gets on: a cursor that comes back, with nothing removed since, is a circle. It remembers one
 // cursor, and moves on to a later one after twice as many batches each time, so that it finds a circle of any length.
 type watch struct {
@@ -180,7 +187,7 @@ type watch struct {
 
 func (w *watch) circles(res pruner.Result) bool {
 	switch {
-	case res.Removed > 0:
+	case removedSome(res):
 		*w = watch{mark: res.Next}
 		return false
 	case res.Next == w.mark:

@@ -12,10 +12,12 @@ import (
 const NoCeiling = policy.NoCeiling
 
 // Bounds bound one drain. A zero field means its documented default; a negative one is an error, and nothing is touched.
-// Ceilings are exact: the last batch is cut to the rows that are left. [NoCeiling] lifts one.
+// Ceilings are exact: the last batch is cut to the rows that are left. Only a row with children passes one: it goes whole
+// where it and they fit in the policy's batch limit, so that a ceiling of rows can be passed by the children of one row.
+// [NoCeiling] lifts one.
 type Bounds struct {
-	Limit    int           // rows examined in a batch at most; zero: policy.DefaultLimit
-	Batches  int           // batches that remove something; zero: no ceiling
+	Limit    int           // rows of a batch at most, see pruner.Batch; zero: policy.DefaultLimit
+	Batches  int           // batches that remove something, children too; zero: no ceiling
 	Rows     int           // rows removed, children too; zero: policy.DefaultRows
 	Duration time.Duration // no batch starts that cannot end within it, judged by the last ones; zero: policy.DefaultTime
 	Pause    time.Duration // between batches; zero: none

@@ -1,6 +1,6 @@
 // Package drain calls a [pruner.Pruner] batch after batch until nothing due is left or a ceiling is reached, and says
 // honestly which: [Run] for one arm, [RunSweep] for the arms of a sweep, [RunAll] for the sweeps of a file in fair turns
-// under one budget.
+// under one budget. A [Loop] does that in the idle time of a worker, a little at a time.
 //
 // A drain is a pass from the oldest row to the cutoff, and a second one where the first met rows that somebody had locked
 // or changed; then it stops and says so. It adapts the size of its batches to a time target, finds its way past rows that

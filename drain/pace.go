@@ -26,23 +26,25 @@ func newPace(max int, target time.Duration) pace {
 	return pace{limit: min(firstLimit, max), max: max, target: target}
 }
 
-// ended learns from a batch that was committed.
-func (p *pace) ended(limit, examined int, took time.Duration) {
-	p.remember(limit, took)
-	p.learnFixed(sample{examined, took})
+// ended learns from a batch that was committed. rows are those that it examined, and the children that it removed. They are
+// more than the limit where a row went whole with many of them.
+func (p *pace) ended(limit, rows int, took time.Duration) {
+	p.remember(max(limit, rows), took)
+	p.learnFixed(sample{rows, took})
 	if limit != p.limit {
 		return // it was cut to a ceiling, or searched for one row
 	}
 	work := took - p.fixed
 	ratio := 2.0
 	if work > 0 {
-		ratio = min(2, max(0.5, float64(p.target)/float64(work)))
+		over := max(1, float64(rows)/float64(limit)) // where a row went whole with many children, what counts is how fast they went
+		ratio = min(2, max(0.5, over*float64(p.target)/float64(work)))
 	}
 	p.steady++
 	switch {
 	case ratio < 0.8:
 		p.set(int(float64(limit) * ratio))
-	case ratio > 1.25 && 2*examined >= limit: // a batch that found few rows says little about a larger one
+	case ratio > 1.25 && 2*rows >= limit: // a batch that found few rows says little about a larger one
 		p.set(int(float64(limit) * ratio))
 	}
 	if p.steady >= 16 && p.fixed > p.target/4 {

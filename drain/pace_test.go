@@ -127,4 +127,8 @@ func TestForetell(t *testing.T) {
 	if d := p.foretell(1000); d != 10*time.Millisecond {
 		t.Errorf("it foretells %s; want 10ms: only the last three count", d)
 	}
+	p.ended(1, 4000, 80*time.Millisecond) // one row with its children
+	if d := p.foretell(1000); d != 20*time.Millisecond {
+		t.Errorf("it foretells %s; want 20ms: it was no batch of one row", d)
+	}
 }

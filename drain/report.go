@@ -10,14 +10,18 @@ import (
 
 // Report is what a drain did and why it ended. It is exact also beside an error.
 //
-// Examined, Removed, Children, Batches and Vain are summed over the passes. Held, Locked, Moved, Orphan, Stuck, Outside and
-// Blocked are the tallies of one pass: the last whole one, or the one in hand where none came to its end.
+// Examined, Removed, Children, Batches and Vain are summed over the passes. Held, Locked, Moved, Orphan, Stuck, Outside,
+// Unusable, Raised and Blocked are the tallies of one pass: the last whole one, or the one in hand where none came to its
+// end.
+//
+// A ceiling or a budget of rows counts Removed and Children together. They pass it by less than the batch limit of the
+// policy where the last row had many children, for a row goes whole.
 type Report struct {
 	Name string // the arm's or the sweep's; "" under Run
 
 	Examined int // looks, not rows: a second pass looks again
 	Removed  int // removed and committed
-	Children int // removed with them
+	Children int // rows of other tables, removed with them or ahead of them
 	Held     int // past their window, protected by the guard; says nothing unless CountsHeld
 	Locked   int // due, but somebody held the row or its owner
 	Moved    int // due, but changed or removed by somebody else
@@ -29,11 +33,14 @@ type Report struct {
 	// how many are held is unknown. Always true under Run.
 	CountsHeld bool
 	// Undated counts the rows without a usable age; nil where it was not counted: there are more than 100,000, no index
-	// serves, the Pruner is no Surveyor, or the drain did not end in peace. Unusable (a row's own window is nonsense) is
-	// for the caller to fill.
-	Undated, Unusable *int
+	// serves, the Pruner is no Surveyor, or the drain did not end in peace.
+	Undated *int
+	// Unusable counts the examined rows that are kept because their own window is nonsense; nil only where there is no arm.
+	// Raised counts those whose own window was raised to the floor; they are in another count too.
+	Unusable *int
+	Raised   int
 
-	Batches int // that removed something
+	Batches int // that removed something, children too
 	Vain    int // rows examined and not removed
 	// SlowestBatch is the longest call of the Pruner, Elapsed the time the drain worked, its pauses included.
 	SlowestBatch, Elapsed time.Duration
@@ -64,8 +71,8 @@ type SweepReport struct {
 
 // tally is what one pass left in place.
 type tally struct {
-	held, locked, moved, orphan, stuck, outside int
-	blocked                                     []pruner.Block
+	held, locked, moved, orphan, stuck, outside, unusable, raised int
+	blocked                                                       []pruner.Block
 }
 
 func (t *tally) add(res pruner.Result) {
@@ -75,12 +82,14 @@ func (t *tally) add(res pruner.Result) {
 	t.orphan += res.Orphan
 	t.stuck += res.Stuck
 	t.outside += res.Outside
+	t.unusable += res.Unusable
+	t.raised += res.Raised
 	t.blocked = addBlocks(t.blocked, res.Blocked)
 }
 
 func (r *Report) setTally(t tally) {
 	r.Held, r.Locked, r.Moved, r.Orphan, r.Stuck, r.Outside = t.held, t.locked, t.moved, t.orphan, t.stuck, t.outside
-	r.Blocked = t.blocked
+	r.Unusable, r.Raised, r.Blocked = &t.unusable, t.raised, t.blocked
 }
 
 // addBlocks adds up the rows of each constraint. It never writes to what a caller may hold.
@@ -114,6 +123,7 @@ func (r *Report) addReport(a Report) {
 	r.CountsHeld = r.CountsHeld && a.CountsHeld
 	r.Undated = addCount(r.Undated, a.Undated)
 	r.Unusable = addCount(r.Unusable, a.Unusable)
+	r.Raised += a.Raised
 	r.Batches += a.Batches
 	r.Vain += a.Vain
 	r.SlowestBatch = max(r.SlowestBatch, a.SlowestBatch)

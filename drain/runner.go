@@ -331,7 +331,7 @@ func (r *runner) report() SweepReport {
 	var s SweepReport
 	s.Name, s.CountsHeld = r.name, true
 	if len(r.arms) > 0 {
-		s.Undated = new(int)
+		s.Undated, s.Unusable = new(int), new(int)
 	}
 	for _, a := range r.arms {
 		rep := a.snapshot()
