@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -26,23 +25,6 @@ func arm(sw policy.Sweep, a *postgres.Arm, now time.Time) report.Arm {
 		out.Window, out.Cutoff = &seconds, &cutoff
 	}
 	return out
-}
-
-// words are what the lines of the report for a person need to know of a sweep.
-func words(sw policy.Sweep) report.Words {
-	w := report.Words{Age: sw.Age, InForce: inForce(sw)}
-	switch g := sw.Guard; {
-	case g.None != "":
-		w.Guard = fmt.Sprintf("nothing guards its rows: %q", g.None)
-	case g.Owner != nil && g.Owner.Final:
-		w.Guard = fmt.Sprintf("owner %s is read without a lock: the policy says that its terminal states are final", g.Owner.Table)
-	case g.Owner != nil:
-		w.Guard = fmt.Sprintf("owner %s is locked FOR SHARE", g.Owner.Table)
-	}
-	if sw.Guard.Owner != nil {
-		w.Owner = sw.Guard.Owner.Table.String()
-	}
-	return w
 }
 
 // survey says why rows past their window are kept. It is asked beside the work, so a failure leaves it out.
@@ -96,45 +78,4 @@ func utc(t *time.Time) *time.Time {
 	}
 	u := t.UTC()
 	return &u
-}
-
-// inForce are the values that a sweep goes by, written or not.
-func inForce(sw policy.Sweep) string {
-	window := sw.Window.String()
-	if len(sw.ByState) > 0 {
-		var each []string
-		for _, w := range sw.ByState {
-			each = append(each, w.State.String()+" "+w.Window.String())
-		}
-		window = strings.Join(each, ", ")
-	}
-	d := policy.FormatDuration
-	var ceilings []string
-	if c := sw.Ceiling.Rows; c < policy.NoCeiling {
-		ceilings = append(ceilings, report.Number(c)+" rows")
-	}
-	if c := sw.Ceiling.Batches; c < policy.NoCeiling {
-		ceilings = append(ceilings, report.Number(c)+" batches")
-	}
-	if c := sw.Ceiling.Time; c < policy.NoCeiling {
-		ceilings = append(ceilings, d(c))
-	}
-	if len(ceilings) == 0 {
-		ceilings = append(ceilings, "none")
-	}
-	parts := []string{
-		"window " + window, "floor " + d(sw.Floor), "since " + sw.Since.Format(time.DateOnly),
-		"batch " + report.Number(sw.Batch.Limit) + " in " + d(sw.Batch.Target),
-		"ceiling " + strings.Join(ceilings, ", "),
-		"timeouts " + d(sw.Timeouts.Statement) + " statement, " + d(sw.Timeouts.Lock) + " lock",
-	}
-	if sw.Pause > 0 {
-		parts = append(parts, "pause "+d(sw.Pause))
-	}
-	if sw.Sync {
-		parts = append(parts, "commit sync")
-	} else {
-		parts = append(parts, "commit async")
-	}
-	return strings.Join(parts, "; ")
 }

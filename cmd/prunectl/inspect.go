@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/prunectl/prunectl/internal/report"
 	"github.com/prunectl/prunectl/policy"
@@ -15,23 +16,28 @@ type inspected struct {
 	policy.Sweep
 	arms  []*postgres.Arm // none where it is refused or could not be inspected
 	entry report.Sweep
+
+	lenient []int // checks that would refuse a sweep, and not one that only reads
 }
 
 // inspect asks the catalog about each sweep. A sweep that cannot be inspected, or is refused, does not stop the others.
 func (s *session) inspect(ctx context.Context, o postgres.Options) []*inspected {
 	var all []*inspected
-	for _, sw := range s.sweeps {
-		sw = sw.WithDefaults()
+	for _, written := range s.sweeps {
+		sw := written.WithDefaults()
 		in := &inspected{Sweep: sw, entry: report.NewSweep(sw.Name, sw.Table.String())}
 		in.entry.Say(words(sw))
 		all = append(all, in)
-		found, err := postgres.Inspect(ctx, s.db, sw)
+		found, err := postgres.Inspect(ctx, s.db, written)
 		if err != nil {
 			in.fail(ctx, err)
 			continue
 		}
 		if c, early := s.ownersGoEarly(sw); early {
 			found.Checks = append(found.Checks, c)
+		}
+		if s.report.Command == report.Surveying {
+			in.lenient = leniently(found)
 		}
 		for _, c := range found.Checks {
 			in.entry.Checks = append(in.entry.Checks, s.finding(sw.Name, c))
@@ -55,6 +61,23 @@ func (s *session) inspect(ctx context.Context, o postgres.Options) []*inspected 
 		}
 	}
 	return all
+}
+
+// leniently makes warnings of the rights that are missing where nothing else refuses the sweep, and says which checks those
+// are: who only reads may lack the right to delete. What cannot be read either fails when it is read.
+func leniently(found *postgres.Inspection) []int {
+	const rights = "rights"
+	if slices.ContainsFunc(found.Refused(), func(c postgres.Check) bool { return c.Name != rights }) {
+		return nil
+	}
+	var changed []int
+	for i, c := range found.Checks {
+		if c.Name == rights && c.Result == postgres.Refused {
+			found.Checks[i].Result = postgres.Warning
+			changed = append(changed, i)
+		}
+	}
+	return changed
 }
 
 // ownersGoEarly finds that the rows of sw own those of another sweep of the file and are kept for less time: such rows lose

@@ -27,7 +27,7 @@ func TestLikelyMistakes(t *testing.T) {
 		{"months", change(jobsSweep, "7d", "3m"), "", exitUsage, `prunectl.yaml:8:13: jobs.window: "3m": months have no fixed length and m is read both ways; write min for minutes or count days`},
 		{"state of a window", change(jobsSweep, "7d", "{done: 7d, failed: 7d, cancelled: 7d, discard: 9d}"), "", exitUsage, `window names state "discard", which is not in guard.terminal`},
 		{"two sweeps of one table", policyOf(jobsSweep, strings.Replace(jobsSweep, "jobs:", "jobs_again:", 1)), "", exitUsage, "overlaps"},
-		{"planned", change(jobsSweep, "table: jobs", "table: jobs\n    children: [{table: x, key: {id: job_id}}]"), "", exitUsage, "planned, not in this version"},
+		{"planned", change(jobsSweep, "table: jobs", "table: jobs\n    frees: [{table: x, key: {id: job_id}}]"), "", exitUsage, "planned, not in this version"},
 		{"table", change(jobsSweep, "table: jobs", "table: job"), "", exitRefused, "prunectl.yaml:6:12: jobs: refused: table public.job does not exist"},
 		{"view", change(jobsSweep, "table: jobs", "table: jobs_view"), "CREATE VIEW jobs_view AS SELECT * FROM jobs", exitRefused, "prunectl.yaml:6:12: jobs: refused: "},
 		{"partitioned table", change(jobsSweep, "table: jobs", "table: p"), "CREATE TABLE p (id int, state text, finished_at timestamptz) PARTITION BY RANGE (finished_at)", exitRefused, "prunectl.yaml:6:12: jobs: refused: "},

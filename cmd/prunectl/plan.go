@@ -17,6 +17,7 @@ const defaultCountLimit = 100_000
 type planFlags struct {
 	selection
 	asOf     *value[time.Time]
+	window   *value[policy.Window]
 	limit    int // rows counted of an arm at most
 	rows     int // budget of rows, if lower than the file's
 	sql      bool
@@ -24,7 +25,7 @@ type planFlags struct {
 }
 
 func (a *app) planCommand() *cli.Command {
-	f := planFlags{selection: newSelection(), asOf: instant(), limit: defaultCountLimit, rows: policy.NoCeiling}
+	f := planFlags{selection: newSelection(), asOf: instant(), window: windowValue(), limit: defaultCountLimit, rows: policy.NoCeiling}
 	countLimit := number()
 	return &cli.Command{
 		Name:      "plan",
@@ -36,6 +37,7 @@ func (a *app) planCommand() *cli.Command {
 			flag(f.only, "only these sweeps, `NAME,NAME`", "only"),
 			flag(f.skip, "all sweeps but these, `NAME,NAME`", "skip"),
 			flag(f.asOf, "take `TIME` (2026-11-30T02:17:04Z or 2026-11-30) for now; not in the future", "as-of"),
+			windowFlag(f.window),
 			flag(countLimit, "count `N` rows of an arm at most, and print >= where there are more (default: 100000)", "count-limit"),
 			sign(&f.sql, "print the statement of each arm, with its reasons", "sql"),
 			sign(&f.detailed, "exit with 3 when something is due", "detailed-exitcode"),
@@ -58,11 +60,14 @@ func (s *session) plan(f planFlags) (int, error) {
 	if err := s.open(f.selection); err != nil {
 		return 0, err
 	}
+	if err := s.replaceWindow(f.window); err != nil {
+		return 0, err
+	}
 	if _, err := s.connect(ctx, f.asOf); err != nil {
 		return 0, err
 	}
 	s.count(ctx, f)
-	return s.planCode(f), nil
+	return s.planCode(f.detailed), nil
 }
 
 // count inspects the sweeps and plans those that may run.
@@ -80,6 +85,9 @@ func (s *session) count(ctx context.Context, f planFlags) {
 			in.entry.Note("it waits: sweep %s will not be drained in this run, and its rows need their owners", o.Name)
 		}
 		s.planSweep(ctx, in, f.limit, left, f.sql)
+		if in.entry.Stop == report.Planned {
+			survey(ctx, in, s.now)
+		}
 	}
 	for _, in := range all {
 		s.report.Sweeps = append(s.report.Sweeps, in.entry)
@@ -109,7 +117,7 @@ func (s *session) planSweep(ctx context.Context, in *inspected, limit int, budge
 	e := &in.entry
 	e.Stop = report.Planned
 	left := ceiling(in.Ceiling, in.Batch.Limit)
-	var overdue float64
+	overdue, known := 0.0, true
 	for i, a := range in.arms {
 		cutoff := a.Spec().Window.Cutoff(s.now)
 		p, err := a.Plan(ctx, cutoff, limit)
@@ -118,7 +126,7 @@ func (s *session) planSweep(ctx context.Context, in *inspected, limit int, budge
 			return
 		}
 		to := &e.Arms[i]
-		to.Examined, to.Orphan, to.Outside = p.Examined, p.Orphan, p.Outside
+		to.Examined, to.Orphan, to.Outside, to.Unusable, to.Raised = p.Examined, p.Orphan, p.Outside, &p.Unusable, p.Raised
 		if a.Spec().CountsHeld() {
 			to.Held = &p.Held
 		}
@@ -128,7 +136,11 @@ func (s *session) planSweep(ctx context.Context, in *inspected, limit int, budge
 		}
 		left -= to.ThisRun
 		*budget -= to.ThisRun
-		if p.OldestDue != nil {
+		switch {
+		case p.OldestDue == nil:
+		case a.Spec().Own != nil:
+			known = false // the oldest row need not be the one that is longest past its own window
+		default:
 			overdue = max(overdue, cutoff.Time().Sub(*p.OldestDue).Seconds())
 		}
 		if sql {
@@ -138,7 +150,9 @@ func (s *session) planSweep(ctx context.Context, in *inspected, limit int, budge
 		}
 		e.Counts.Add(to.Counts)
 	}
-	e.Overdue = &overdue
+	if known {
+		e.Overdue = &overdue
+	}
 	for i, a := range in.arms {
 		// Asked beside the work, so a failure leaves it out.
 		e.Arms[i].Undated, _ = a.Undated(ctx, surveyMax)
@@ -148,7 +162,6 @@ func (s *session) planSweep(ctx context.Context, in *inspected, limit int, budge
 		}
 		e.Counts.Add(report.Counts{Undated: e.Arms[i].Undated})
 	}
-	survey(ctx, in, s.now)
 }
 
 // ceiling is how many rows a sweep removes in one run at most.
@@ -160,7 +173,8 @@ func ceiling(c policy.Ceiling, limit int) int {
 	return rows
 }
 
-func (s *session) planCode(f planFlags) int {
+// planCode is the exit code of a command that only counts.
+func (s *session) planCode(detailed bool) int {
 	var failed, refused, more bool
 	for _, e := range s.report.Sweeps {
 		failed = failed || e.Stop == report.Failed
@@ -174,7 +188,7 @@ func (s *session) planCode(f planFlags) int {
 		return exitFailed
 	case refused:
 		return exitRefused
-	case more && f.detailed:
+	case more && detailed:
 		return exitMore
 	}
 	return exitDone

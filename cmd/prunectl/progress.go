@@ -74,6 +74,9 @@ func (p *progress) end(r drain.SweepReport) {
 // record are the facts of a record, under the names of the report.
 func record(sweep string, r drain.Report) []any {
 	attrs := []any{"sweep", sweep, "removed", r.Removed}
+	if r.Children > 0 {
+		attrs = append(attrs, "children", r.Children)
+	}
 	if r.CountsHeld {
 		attrs = append(attrs, "held", r.Held)
 	}
@@ -89,6 +92,9 @@ func liveText(b drain.Progress, worked time.Duration) string {
 	parts := []string{
 		fmt.Sprintf("[%d/%d] %s", b.Number, b.Of, b.Sweep),
 		report.Number(b.Total.Removed) + " removed",
+	}
+	if b.Total.Children > 0 {
+		parts = append(parts, report.Number(b.Total.Children)+" children")
 	}
 	if b.Total.CountsHeld {
 		parts = append(parts, report.Number(b.Total.Held)+" held")

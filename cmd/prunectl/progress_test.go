@@ -65,6 +65,7 @@ func TestLiveText(t *testing.T) {
 		want   string
 	}{
 		{func(*drain.Progress) {}, "[3/5] run_events  835,000 removed  48,120 held  batch 167 of 5,000 in 214ms  5,530 rows/s  27min left"},
+		{func(b *drain.Progress) { b.Total.Children = 1_200_000 }, "[3/5] run_events  835,000 removed  1,200,000 children  48,120 held  batch 167 of 5,000 in 214ms  5,530 rows/s  27min left"},
 		{func(b *drain.Progress) { b.Total.CountsHeld = false }, "[3/5] run_events  835,000 removed  batch 167 of 5,000 in 214ms  5,530 rows/s  27min left"},
 		{func(b *drain.Progress) { b.Left = drain.NoCeiling }, "[3/5] run_events  835,000 removed  48,120 held  batch 167 of 5,000 in 214ms  5,530 rows/s"},
 		{func(b *drain.Progress) { b.Next = 2000 }, "[3/5] run_events  835,000 removed  48,120 held  batch 167 of 5,000 in 214ms  5,530 rows/s  27min left  slow: the next batch is smaller"},

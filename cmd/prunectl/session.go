@@ -141,6 +141,9 @@ func (s *session) connect(ctx context.Context, asOf *value[time.Time]) (postgres
 	}
 	s.now = server.Now
 	s.out.tell("%s", whereabouts(server))
+	if s.report.Window != nil {
+		s.out.tell("%s", s.report.Window)
+	}
 	s.report.Database = &report.Database{Host: server.Host, Port: server.Port, Name: server.Database, Role: server.Role, Server: shortVersion(server.Version)}
 	if asOf.set {
 		if asOf.v.After(server.Now) {

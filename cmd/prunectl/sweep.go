@@ -18,13 +18,14 @@ const vacuumPatience = time.Hour
 type sweepFlags struct {
 	selection
 	asOf                               *value[time.Time]
+	window                             *value[policy.Window]
 	maxTime                            *value[time.Duration]
 	maxRows                            *value[int]
 	detailed, busyOK, failFast, dryRun bool
 }
 
 func (a *app) sweepCommand() *cli.Command {
-	f := &sweepFlags{selection: newSelection(), asOf: instant(), maxTime: duration(), maxRows: number()}
+	f := &sweepFlags{selection: newSelection(), asOf: instant(), window: windowValue(), maxTime: duration(), maxRows: number()}
 	return &cli.Command{
 		Name:        "sweep",
 		Usage:       "remove what is due",
@@ -36,6 +37,7 @@ func (a *app) sweepCommand() *cli.Command {
 			flag(f.maxTime, "end after `DURATION`, as 90s, 10min or 2h; it only lowers the file's budget.time", "max-time"),
 			flag(f.maxRows, "end after `N` removed rows; it only lowers the file's budget.rows", "max-rows"),
 			flag(f.asOf, "take `TIME` (2026-11-30T02:17:04Z or 2026-11-30) for now; not in the future", "as-of"),
+			windowFlag(f.window),
 			sign(&f.detailed, "exit with 3 when more is due, or may be", "detailed-exitcode"),
 			sign(&f.busyOK, "exit with 0 when another run holds a sweep", "busy-ok"),
 			sign(&f.failFast, "end the run when a sweep fails; else the others go on", "fail-fast"),
@@ -43,7 +45,7 @@ func (a *app) sweepCommand() *cli.Command {
 		}, a.globals.reporting()...),
 		Action: a.action(func(*cli.Context) error {
 			if f.dryRun {
-				p := planFlags{selection: f.selection, asOf: f.asOf, limit: defaultCountLimit, rows: policy.NoCeiling, detailed: f.detailed}
+				p := planFlags{selection: f.selection, asOf: f.asOf, window: f.window, limit: defaultCountLimit, rows: policy.NoCeiling, detailed: f.detailed}
 				if f.maxRows.set {
 					p.rows = f.maxRows.v
 				}
@@ -57,6 +59,9 @@ func (a *app) sweepCommand() *cli.Command {
 func (s *session) sweep(f *sweepFlags) (int, error) {
 	ctx := s.interrupt.soft
 	if err := s.open(f.selection); err != nil {
+		return 0, err
+	}
+	if err := s.replaceWindow(f.window); err != nil {
 		return 0, err
 	}
 	server, err := s.connect(ctx, f.asOf)
@@ -130,7 +135,7 @@ func (in *inspected) fill(r drain.SweepReport) {
 func counts(r drain.Report) report.Counts {
 	c := report.Counts{
 		Examined: r.Examined, Removed: r.Removed, Children: r.Children, Locked: r.Locked, Moved: r.Moved, Orphan: r.Orphan,
-		Stuck: r.Stuck, Outside: r.Outside, Undated: r.Undated, Unusable: r.Unusable,
+		Stuck: r.Stuck, Outside: r.Outside, Undated: r.Undated, Unusable: r.Unusable, Raised: r.Raised,
 	}
 	if r.CountsHeld {
 		c.Held = &r.Held

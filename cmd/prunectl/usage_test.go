@@ -9,9 +9,10 @@ import (
 // the help. No server is asked: there is none.
 func TestUsage(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"", "no command is given; write sweep, plan, check, migrate, demo, or prunectl --help"},
+		{"", "no command is given; write sweep, plan, status, check, events, migrate, demo, or prunectl --help"},
 		{"swep", `unknown command "swep"; did you mean sweep?`},
-		{"status", `unknown command "status"; write prunectl --help`},
+		{"status river", `status takes no arguments, got "river"; write --only river`},
+		{"statsu", `unknown command "statsu"; did you mean status?`},
 		{"init", `unknown command "init"; write prunectl --help`},
 		{"purge tenant --key acme", `unknown command "purge"; write prunectl --help`},
 		{"help", `unknown command "help"; write prunectl --help`},
@@ -24,7 +25,7 @@ func TestUsage(t *testing.T) {
 		{"sweep postgres://app:hunter2@db/app", "sweep takes no arguments, got a connection string; write --dsn"},
 		{"postgres://app:hunter2@db/app", "unknown command a connection string; write prunectl --help"},
 		{"sweep --onyl jobs", "unknown flag --onyl; did you mean --only?"},
-		{"sweep --window 90d", "unknown flag --window; write prunectl sweep --help"},
+		{"sweep --windw 90d", "unknown flag --windw; did you mean --window?"},
 		{"sweep --metrics-file f", "unknown flag --metrics-file; write prunectl sweep --help"},
 		{"sweep -x", "unknown flag -x; write prunectl sweep --help"},
 		{"sweep -v", "unknown flag -v; write prunectl sweep --help"},
@@ -54,6 +55,20 @@ func TestUsage(t *testing.T) {
 		{"migrate up --component run_event", `--component: there is no component "run_event"; did you mean run_events?`},
 		{"migrate status --print", "unknown flag --print; write prunectl migrate status --help"},
 		{"migrate up -o json", "unknown flag -o; write prunectl migrate up --help"},
+		{"events", "events needs a word; write events requeue, events replay"},
+		{"events requue", `events does not know "requue"; did you mean requeue?`},
+		{"events purge", `events does not know "purge"; write events requeue, events replay`},
+		{"events requeue 7", `events requeue takes no arguments, got "7"; leave it out`},
+		{"events requeue", "events requeue chooses nothing; write --event ID, --receiver NAME or --type NAME, or --all for every dead letter"},
+		{"events requeue --limit 5", "events requeue chooses nothing; write --event ID, --receiver NAME or --type NAME, or --all for every dead letter"},
+		{"events requeue --all --type paid", "--all leaves nothing to choose; leave it out, or the flags that choose"},
+		{"events requeue --all --limit 10001", "--limit: one run reopens 10,000 deliveries at most, in one transaction; run it again for more"},
+		{"events requeue --event 0", `--event: "0" is no whole number above zero`},
+		{"events requeue --event x", `--event: "x" is no whole number above zero`},
+		{"events replay", "events replay is of one event; write --event ID"},
+		{"events replay --all", "unknown flag --all; write prunectl events replay --help"},
+		{"events --all replay --event 7", "--all means nothing to events replay; leave it out"},
+		{"-f x events replay --event 7", "--policy means nothing to events replay; leave it out"},
 		{"-f x migrate up", "--policy means nothing to migrate up; leave it out"},
 		{"--output json demo", "--output means nothing to demo; leave it out"},
 		{"demo --rows 10", "--rows: 10 events show nothing; write 1000 or more"},
@@ -93,12 +108,12 @@ func TestEmptyVariables(t *testing.T) {
 // TestHelp: help is a result: on stdout, with exit code 0. The exit codes stand in each of them, and nothing that a later
 // version will have.
 func TestHelp(t *testing.T) {
-	for _, args := range []string{"--help", "-h", "sweep --help", "plan -h", "check --help", "migrate --help", "migrate up --help", "migrate down -h", "migrate status -h", "demo --help"} {
+	for _, args := range []string{"--help", "-h", "sweep --help", "plan -h", "status --help", "check --help", "migrate --help", "migrate up --help", "migrate down -h", "migrate status -h", "demo --help", "events -h", "events requeue --help", "events replay --help"} {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()
 			o := invocation{args: strings.Fields(args), env: []string{"DATABASE_URL=postgres://app:hunter2@db/app"}}.run(t).must(t, exitDone)
 			contains(t, o.stdout, "Exit codes:", "130")
-			lacks(t, o.both(), "hunter2", "--metrics-file", "--window", "purge", "init ")
+			lacks(t, o.both(), "hunter2", "--metrics-file", "purge", "init ")
 			if o.stderr != "" {
 				t.Errorf("stderr: %s", o.stderr)
 			}

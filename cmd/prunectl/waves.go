@@ -14,23 +14,29 @@ import (
 // Sweeps take turns, but a sweep over owners waits for those that need its rows as owners: an owner that goes first makes
 // orphans of rows that were due, and orphans are kept for ever. So the sweeps run in waves, owners in a later one than what
 // they own.
+//
+// A sweep whose rows another sweep's rows keep, as owed, comes after that one too: what goes there lets go here in the same
+// run. But it loses nothing by going first, so it waits for nobody to be drained.
 
 // needs reports whether the rows of in are owned by rows of the table of owner.
 func (in *inspected) needs(owner *inspected) bool {
 	return in.Guard.Owner != nil && in.Guard.Owner.Table == owner.Table && in.Table != owner.Table
 }
 
+// keeps reports whether rows of in keep those of parent, as owed.
+func (in *inspected) keeps(parent *inspected) bool {
+	return parent.Guard.Owed != nil && parent.Guard.Owed.Table == in.Table && in.Table != parent.Table
+}
+
 // waves puts the sweeps in the order in which they may run.
 func waves(all []*inspected) [][]*inspected {
+	needed := func(s, by *inspected) bool { return by.needs(s) }
+	before := func(s, by *inspected) bool { return by.needs(s) || by.keeps(s) }
 	var ordered [][]*inspected
 	for left := slices.Clone(all); len(left) > 0; {
-		var wave, later []*inspected
-		for _, s := range left {
-			if slices.ContainsFunc(left, func(o *inspected) bool { return o.needs(s) }) {
-				later = append(later, s)
-			} else {
-				wave = append(wave, s)
-			}
+		wave, later := split(left, before)
+		if len(wave) == 0 { // a ring, which breaks where nothing is lost by it
+			wave, later = split(left, needed)
 		}
 		if len(wave) == 0 { // owners in a ring
 			wave, later = later, nil
@@ -38,6 +44,18 @@ func waves(all []*inspected) [][]*inspected {
 		ordered, left = append(ordered, wave), later
 	}
 	return ordered
+}
+
+// split parts those that come after another of them from the rest.
+func split(left []*inspected, after func(s, other *inspected) bool) (wave, later []*inspected) {
+	for _, s := range left {
+		if slices.ContainsFunc(left, func(o *inspected) bool { return after(s, o) }) {
+			later = append(later, s)
+		} else {
+			wave = append(wave, s)
+		}
+	}
+	return wave, later
 }
 
 // drainAll drains the sweeps that may run, wave by wave under one budget, and fills their entries.

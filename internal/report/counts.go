@@ -13,6 +13,7 @@ type Counts struct {
 	Outside  int  `json:"outside"`
 	Undated  *int `json:"undated"`
 	Unusable *int `json:"unusable"`
+	Raised   int  `json:"raised"`
 }
 
 // Add adds o. What only one of the two has counted is that one's count.
@@ -28,6 +29,7 @@ func (c *Counts) Add(o Counts) {
 	c.Outside += o.Outside
 	c.Undated = sum(c.Undated, o.Undated)
 	c.Unusable = sum(c.Unusable, o.Unusable)
+	c.Raised += o.Raised
 }
 
 func sum(a, b *int) *int {

@@ -61,8 +61,8 @@ func (r *Report) planRow(s Sweep, a Arm) []string {
 
 // planLines end with one that cannot be read as done.
 func (r *Report) planLines() []string {
-	var lines []string
-	run, floor, bounded := 0, false, false
+	lines := r.windowLines()
+	run, floor, bounded, children := 0, false, false, false
 	for _, s := range r.Sweeps {
 		due := 0
 		for _, a := range s.Arms {
@@ -71,6 +71,7 @@ func (r *Report) planLines() []string {
 			}
 			due += a.Due
 			run += a.ThisRun
+			children = children || s.words.Children != "" && a.ThisRun > 0
 			// More than was counted is more in this run only where the run's bounds leave room for it.
 			floor = floor || a.DueIsFloor && a.ThisRun >= a.Due
 			// A ceiling of batches may be reached by batches that are not full.
@@ -85,7 +86,11 @@ func (r *Report) planLines() []string {
 	case bounded:
 		amount = "at most " + amount
 	}
-	lines = append(lines, "nothing was removed; prunectl sweep would remove "+amount+" in this run")
+	line := "nothing was removed; prunectl sweep would remove " + amount + " in this run"
+	if children {
+		line += ", fewer where the rows that go with them reach a ceiling first"
+	}
+	lines = append(lines, line)
 	return lines
 }
 
@@ -97,8 +102,8 @@ func (s Sweep) planNotes(due int) []string {
 			thisRun += a.ThisRun
 		}
 	}
-	if s.words.Guard != "" && s.Stop == Planned {
-		lines = append(lines, s.Name+": "+s.words.Guard)
+	if s.Stop == Planned {
+		lines = append(lines, s.planWords()...)
 	}
 	for _, n := range s.notes {
 		lines = append(lines, s.Name+": "+n)
@@ -109,4 +114,18 @@ func (s Sweep) planNotes(due int) []string {
 	}
 	lines = append(lines, s.refusals()...)
 	return append(lines, s.failure()...)
+}
+
+// planWords are the lines on how the sweep goes about it.
+func (s Sweep) planWords() []string {
+	var lines []string
+	for _, words := range []string{s.words.Guard, s.words.Children} {
+		if words != "" {
+			lines = append(lines, s.Name+": "+words)
+		}
+	}
+	if s.words.AtOnce {
+		lines = append(lines, s.Name+": a row whose window is at_once goes with the first sweep from which nothing protects it, however young")
+	}
+	return lines
 }

@@ -9,6 +9,9 @@ import (
 // Table writes the report for a person: a table, and below it a line for each thing that a person should know. It writes
 // nothing where there is nothing to say of any sweep.
 func (r *Report) Table(w io.Writer) error {
+	if r.Reopening != nil {
+		return r.reopeningTable(w)
+	}
 	if len(r.Sweeps) == 0 {
 		return nil
 	}
@@ -17,6 +20,8 @@ func (r *Report) Table(w io.Writer) error {
 		return r.planTable(w)
 	case Checking:
 		return r.checkTable(w)
+	case Surveying:
+		return r.statusTable(w)
 	default:
 		return r.sweepTable(w)
 	}

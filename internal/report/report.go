@@ -10,9 +10,10 @@ const Schema = "prunectl.report/v1"
 
 // The commands that report.
 const (
-	Sweeping = "sweep"
-	Planning = "plan"
-	Checking = "check"
+	Sweeping  = "sweep"
+	Planning  = "plan"
+	Checking  = "check"
+	Surveying = "status"
 )
 
 // Report is the result of one run of a command, also of one that failed.
@@ -24,6 +25,7 @@ type Report struct {
 	Database *Database  `json:"database,omitempty"` // absent where no server was reached
 	Now      *time.Time `json:"now"`                // the server's clock, in UTC; null where no server was reached
 	AsOf     *time.Time `json:"as_of"`              // the now that --as-of put in its place
+	Window   *Window    `json:"window,omitempty"`   // that --window put in the place of the file's
 	Elapsed  float64    `json:"elapsed_seconds"`
 	ExitCode int        `json:"exit_code"`
 	Signal   string     `json:"signal,omitempty"` // what ended the run early: SIGTERM
@@ -32,6 +34,9 @@ type Report struct {
 	Totals   Counts     `json:"totals"`
 	Sweeps   []Sweep    `json:"sweeps"`
 	Vacuum   *Vacuum    `json:"vacuum_held_back,omitempty"`
+
+	Health    []EventHealth `json:"domain_events,omitempty"`
+	Reopening *Reopening    `json:"reopening,omitempty"`
 }
 
 // Policy is the policy file that was read.
@@ -74,6 +79,7 @@ type Sweep struct {
 	Name  string `json:"name"`
 	Table string `json:"table"`
 	Counts
+	*Backlog
 	Stop           Stop     `json:"stop"`
 	StopBy         StopBy   `json:"stop_by"`
 	Drained        bool     `json:"drained"`
@@ -96,7 +102,14 @@ type Sweep struct {
 type Words struct {
 	Age   string // the age column
 	Owner string // the owner's table, "" without an owner
+	Owed  string // the table whose rows are owed, "" where none are
+	Hold  string // the column that holds rows, "" where none does
 	Guard string // how the guard holds, for a plan: "owner public.runs is locked FOR SHARE"
+	// Children is what goes with a row, for a plan: "rows of public.lines go with them"; "" for nothing.
+	Children string
+	AtOnce   bool   // a window is at_once
+	Unusable string // what makes a row's own window unusable: "zero, negative or over 36500d"
+	Floor    string // to which a row's own window is raised
 	// InForce are the values in force, the defaults among them, for a check.
 	InForce string
 }

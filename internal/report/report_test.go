@@ -20,17 +20,23 @@ func pointer[T any](v T) *T { return &v }
 // full is a report in which nothing is left out.
 func full() *report.Report {
 	now := time.Date(2026, 11, 30, 2, 17, 4, 123456000, time.UTC)
-	counts := report.Counts{Examined: 9, Removed: 5, Held: pointer(1), Locked: 1, Moved: 1, Orphan: 1, Stuck: 1, Outside: 1, Undated: pointer(2)}
+	counts := report.Counts{Examined: 9, Removed: 5, Held: pointer(1), Locked: 1, Moved: 1, Orphan: 1, Stuck: 1, Outside: 1, Undated: pointer(2), Unusable: pointer(12), Raised: 1}
 	r := report.New(report.Sweeping, "v0.1.0")
 	r.Policy = &report.Policy{File: "prunectl.yaml", SHA256: strings.Repeat("0f", 32)}
 	r.Database = &report.Database{Host: "db1.internal", Port: 5432, Name: "app", Role: "sweeper", Server: "15.18"}
 	r.Now, r.AsOf, r.Elapsed, r.ExitCode, r.Signal = &now, &now, 12.5, 143, "SIGTERM"
 	r.Error = &report.Error{SQLState: pointer("57P01"), Message: "terminating connection due to administrator command"}
 	r.Problems = []report.Problem{{Position: "prunectl.yaml:7:5", Message: "run_log.windw: unknown key"}}
+	r.Window = &report.Window{Sweep: "run_events", Seconds: 30 * 86400, Replaced: 90 * 86400}
 	r.Vacuum = &report.Vacuum{PID: 4711, What: "idle in transaction", App: "bi", Since: 3 * 3600}
+	two := &report.Bounded{Count: 2}
+	r.Health = []report.EventHealth{{Schema: "public", Dead: two, Owed: &report.Bounded{Count: 1000, IsFloor: true}, OldestOwed: &now, Lapsed: &report.Bounded{Count: 1}, Parked: two,
+		Unknown: []report.UnknownPolicy{{Policy: "SETLED", Events: 4}}, Quiet: []report.QuietReceiver{{Receiver: "billing", LastSuccess: now}}, QuietSince: &now, Error: r.Error}}
+	r.Reopening = &report.Reopening{Reopened: []report.Reopened{{Event: 7, Delivery: 12, Receiver: "billing", Target: "eu"}}, Events: 1, Underway: 1, Gone: []int64{8}, Limited: true}
 	s := report.NewSweep("run_events", "public.run_events")
 	s.Counts, s.Stop, s.StopBy, s.Batches, s.Elapsed, s.SlowestBatch, s.UnknownCommits = counts, report.Ceiling, report.ByRows, 3, 1.5, 0.5, 1
 	s.Overdue = pointer(86400.0)
+	s.Backlog = &report.Backlog{Due: 7, DueIsFloor: true, OldestDue: &now, OldestHeld: &now, Rows: pointer(int64(61_200_000)), Size: pointer(int64(19 << 30))}
 	s.Error = r.Error
 	s.Arms = []report.Arm{{Arm: "run_events", Window: pointer(int64(7776000)), Cutoff: &now, Index: "run_events_retention", Counts: counts,
 		ArmPlan: &report.ArmPlan{Due: 7, DueIsFloor: true, ThisRun: 5, ReadInVain: 2, OldestDue: &now, OldestHeld: &now, Statements: []string{"SELECT 1"}}}}
@@ -176,14 +182,19 @@ func TestSchemaNamesEveryKey(t *testing.T) {
 // TestLines: what is hard to bring about on a server is worded here.
 func TestLines(t *testing.T) {
 	var b strings.Builder
-	if err := full().Table(&b); err != nil {
+	swept := full()
+	swept.Reopening = nil
+	if err := swept.Table(&b); err != nil {
 		t.Fatal(err)
 	}
 	want := `SWEEP       REMOVED  CHILDREN  HELD  STUCK  BATCHES  TIME  STOP
 run_events        5         0     1      1        3  1.5s  ceiling: rows
+run_events: window 30d by --window is in force, in place of the file's 90d
 run_events: 48,120 held by 3 owners in state waiting-for-approval, the oldest from 2026-11-30
 run_events: 1 kept as orphans: their owner does not exist
 run_events: 2 kept as undated: the age is null or too old to be an age
+run_events: 12 rows have an unusable own window; they are kept
+run_events: 1 row has an own window below the floor, which is raised to it
 run_events: 1 locked and 1 moved by other sessions; the next run takes them
 run_events: 1 stuck on pins_job_id_fkey from public.pins
 run_events: the outcome of 1 commit is unknown: its rows are gone or still there, and are not counted as removed
@@ -193,6 +204,61 @@ rows are gone, disk space is not: vacuum reuses it; vacuum is held back 3h by pi
 `
 	if b.String() != want {
 		t.Errorf("got:\n%swant:\n%s", b.String(), want)
+	}
+}
+
+// TestHealthLines: how deliveries stand, and that it was not read, in words.
+func TestHealthLines(t *testing.T) {
+	r := full()
+	r.Command, r.Reopening = report.Surveying, nil
+	later := r.Now.Add(26 * time.Hour)
+	r.Now = &later
+	want := `domain_events in public: 2 dead letters; >= 1,000 deliveries owed, the oldest event from 2026-11-30 (1d 2h); 1 lapsed lease; 2 events held by a dead letter
+domain_events in public: retention_policy "SETLED" is not known: the default window holds for 4 events
+domain_events in public: receiver billing is quiet since 2026-11-30 (1d 2h)
+domain_events in public: not read: terminating connection due to administrator command
+`
+	var b strings.Builder
+	if err := r.Table(&b); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(b.String(), "\n"+want) {
+		t.Errorf("got:\n%swant at its end:\n%s", b.String(), want)
+	}
+	b.Reset()
+	r.Health[0] = report.EventHealth{Schema: "public", Error: r.Error}
+	if err := r.Table(&b); err != nil {
+		t.Fatal(err)
+	}
+	if lacking := "dead letter"; strings.Contains(b.String(), lacking) {
+		t.Errorf("%q was not read, and is in:\n%s", lacking, b.String())
+	}
+}
+
+// TestReopeningLines: what is owed again, a line each and in sum, and what is not.
+func TestReopeningLines(t *testing.T) {
+	r := full()
+	for _, want := range []string{
+		"EVENT  DELIVERY  RECEIVER  TARGET\n    7        12  billing   eu\n1 delivery of 1 event reopened\n" +
+			"1 under way already: a worker has claimed them, and they were left to it\nevent 8 is gone: nothing of it was reopened\nthe limit is reached and there may be more; run it again\n",
+		"nothing was reopened\n",
+	} {
+		var b strings.Builder
+		if err := r.Table(&b); err != nil {
+			t.Fatal(err)
+		}
+		if b.String() != want {
+			t.Errorf("got:\n%swant:\n%s", b.String(), want)
+		}
+		r.Reopening = &report.Reopening{}
+	}
+}
+
+func TestSize(t *testing.T) {
+	for bytes, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 8192: "8.0 KiB", 118 << 20: "118 MiB", 1<<20 - 1: "1.0 MiB", 19 << 30: "19 GiB", 1 << 62: "4,096 PiB"} {
+		if got := report.Size(bytes); got != want {
+			t.Errorf("Size(%d) = %s, want %s", bytes, got, want)
+		}
 	}
 }
 

@@ -34,7 +34,7 @@ func (s Sweep) ran() bool {
 }
 
 func (r *Report) sweepLines() []string {
-	var lines []string
+	lines := r.windowLines()
 	for _, s := range r.Sweeps {
 		lines = append(lines, s.kept()...)
 		for _, b := range s.StuckOn {
@@ -102,6 +102,14 @@ func (s Sweep) kept() []string {
 			add("%s kept as orphans: %s%s", Number(h.Rows), s.ownerMissing(), since)
 		case "ownerless":
 			add("%s kept without an owner: the key to it is null%s", Number(h.Rows), since)
+		case "owed":
+			state := ""
+			if value != "" {
+				state = " in state " + value
+			}
+			add("%s held as owed%s%s%s", Number(h.Rows), state, s.owedTo(), since)
+		case "hold":
+			add("%s held by %s%s", Number(h.Rows), s.holdName(), since)
 		default:
 			add("%s held by %s %s%s", Number(h.Rows), h.Reason, value, since)
 		}
@@ -111,6 +119,12 @@ func (s Sweep) kept() []string {
 	}
 	if s.Undated != nil && *s.Undated > 0 {
 		add("%s kept as undated: %s is null or too old to be an age", Number(*s.Undated), s.ageName())
+	}
+	if s.Unusable != nil && *s.Unusable > 0 {
+		add("%s; %s kept", rowsHave(*s.Unusable, "an unusable own window"+bracketed(s.words.Unusable)), theyAre(*s.Unusable))
+	}
+	if s.Raised > 0 {
+		add("%s, which is raised to %s", rowsHave(s.Raised, "an own window below the floor"), s.floorName())
 	}
 	if s.Locked > 0 || s.Moved > 0 {
 		add("%s locked and %s moved by other sessions; the next run takes them", Number(s.Locked), Number(s.Moved))
@@ -130,4 +144,47 @@ func (s Sweep) ageName() string {
 		return "the age"
 	}
 	return s.words.Age
+}
+
+func (s Sweep) owedTo() string {
+	if s.words.Owed == "" {
+		return ""
+	}
+	return " by rows of " + s.words.Owed
+}
+
+func (s Sweep) holdName() string {
+	if s.words.Hold == "" {
+		return "a column"
+	}
+	return s.words.Hold
+}
+
+func (s Sweep) floorName() string {
+	if s.words.Floor == "" {
+		return "it"
+	}
+	return s.words.Floor
+}
+
+// rowsHave writes "1 row has it", "2 rows have it".
+func rowsHave(n int, what string) string {
+	if n == 1 {
+		return "1 row has " + what
+	}
+	return Number(n) + " rows have " + what
+}
+
+func theyAre(n int) string {
+	if n == 1 {
+		return "it is"
+	}
+	return "they are"
+}
+
+func bracketed(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
 }

@@ -30,6 +30,21 @@ func count(n int, what string) string {
 	return Number(n) + " " + what + "s"
 }
 
+// Size writes how large something is: 512 B, 8.0 KiB, 118 MiB, 19 GiB.
+func Size(bytes int64) string {
+	if bytes < 1024 {
+		return fmt.Sprintf("%d B", bytes)
+	}
+	n, units := float64(bytes)/1024, []string{"KiB", "MiB", "GiB", "TiB", "PiB"}
+	for n >= 1023.5 && len(units) > 1 {
+		n, units = n/1024, units[1:]
+	}
+	if n < 9.95 {
+		return fmt.Sprintf("%.1f %s", n, units[0])
+	}
+	return english.Sprintf("%.0f %s", n, units[0])
+}
+
 // Took writes how long something took: 0.4s, 41.8s, 2m31s, 1h02m.
 func Took(d time.Duration) string {
 	switch {

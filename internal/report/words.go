@@ -19,11 +19,12 @@ const (
 	NotReached Stop = "not_reached" // the run ended before its turn
 	Planned    Stop = "planned"     // only planned
 	Checked    Stop = "checked"     // only checked
+	Counted    Stop = "counted"     // only counted, for a status
 )
 
 // Stops lists every reason.
 func Stops() []Stop {
-	return []Stop{Drained, Ceiling, Budget, Locked, Stuck, Busy, Refused, Failed, Signal, NotReached, Planned, Checked}
+	return []Stop{Drained, Ceiling, Budget, Locked, Stuck, Busy, Refused, Failed, Signal, NotReached, Planned, Checked, Counted}
 }
 
 // StopBy is which of the bounds of a ceiling or a budget was reached; "" (null in JSON) for other reasons.
