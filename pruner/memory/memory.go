@@ -1,14 +1,9 @@
 package memory
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/prunectl/prunectl/policy"
 	"github.com/prunectl/prunectl/pruner"
@@ -44,7 +39,7 @@ func (p *Pruner) Prune(ctx context.Context, b pruner.Batch) (pruner.Result, erro
 	if err := ctx.Err(); err != nil {
 		return pruner.Result{}, err
 	}
-	seen, end, err := p.examine(b)
+	seen, last, err := p.examine(b)
 	if err != nil {
 		return pruner.Result{}, err
 	}
@@ -59,9 +54,14 @@ func (p *Pruner) Prune(ctx context.Context, b pruner.Batch) (pruner.Result, erro
 	if err != nil {
 		return pruner.Result{}, err
 	}
-	res.End, res.Next = end, b.After
-	if len(seen) > 0 {
-		res.Next = cursorAt(seen[len(seen)-1])
+	switch n := res.Examined; {
+	case n < len(seen):
+		res.Next = p.cursorBefore(seen[n])
+	default:
+		res.End, res.Next = last, b.After
+		if n > 0 {
+			res.Next = p.cursorAt(seen[n-1])
+		}
 	}
 	return res, nil
 }
@@ -79,11 +79,11 @@ func (p *Pruner) examine(b pruner.Batch) ([]row, bool, error) {
 	}
 	var seen []row
 	for _, r := range p.table.rows {
-		if p.inRange(r) && b.Cutoff.Past(*r.Age) && after.before(*r) {
+		if p.inRange(r) && b.Cutoff.Past(*p.at(r)) && after.before(p.placeOf(r)) {
 			seen = append(seen, *r)
 		}
 	}
-	slices.SortFunc(seen, byAge)
+	slices.SortFunc(seen, p.inOrder)
 	if len(seen) > b.Limit {
 		return seen[:b.Limit], false, nil
 	}
@@ -92,38 +92,41 @@ func (p *Pruner) examine(b pruner.Batch) ([]row, bool, error) {
 
 // inRange reports whether the arm's range can hold the row: its equalities are met and its age is usable.
 func (p *Pruner) inRange(r *row) bool {
-	return p.equal(r) && r.Age != nil && !r.Age.Before(p.sweep.Since)
+	return p.arm.In(r.Columns) && p.at(r) != nil && !r.Age.Before(p.sweep.Since)
 }
 
-func (p *Pruner) equal(r *row) bool {
-	return p.arm.In(r.Columns)
+// mine reports whether the row is the arm's to decide, and not one that shares its range.
+func (p *Pruner) mine(r *row) bool {
+	return p.arm.In(r.Columns) && !slices.ContainsFunc(p.arm.Part, func(m policy.Match) bool { return !m.Matches(r.Columns[m.Column]) })
 }
 
-// settle removes what is due among the rows seen, all or nothing, and counts the rest.
+// settle removes what is due among the rows seen, all or nothing, and counts the rest. It stops before the first row that
+// has no room in the batch; Examined says how many there are before it.
 func (p *Pruner) settle(b pruner.Batch, seen []row) (pruner.Result, error) {
 	p.table.mu.Lock()
 	defer p.table.mu.Unlock()
-	res := pruner.Result{Examined: len(seen)}
+	var res pruner.Result
 	var due []int64
+	var children []child
 	for _, r := range seen {
-		switch p.decide(b.Cutoff, r).Verdict {
-		case policy.Outside:
-			res.Outside++
-			continue
-		case policy.Held:
-			res.Held++
-			continue
-		case policy.Orphan:
-			res.Orphan++
-			continue
-		case policy.Due:
-		default: // a state whose window is longer than the arm's
+		if !p.mine(&r) {
+			res.Examined++
 			continue
 		}
+		verdict := p.decide(b.Cutoff, r).Verdict
 		now, there := p.table.rows[r.ID]
 		owner := p.table.owners[p.key(r)]
 		byOwner := p.arm.Owner != nil && !p.arm.Owner.Final
 		switch {
+		case verdict == policy.Outside:
+			res.Outside++
+		case verdict == policy.Unusable:
+			res.Unusable++
+		case verdict == policy.Held:
+			res.Held++
+		case verdict == policy.Orphan:
+			res.Orphan++
+		case verdict != policy.Due: // a window that is longer than the arm's
 		case b.Mode == pruner.StepStuck:
 			res.Stuck++
 		case b.Mode == pruner.StepLocked:
@@ -132,34 +135,103 @@ func (p *Pruner) settle(b pruner.Batch, seen []row) (pruner.Result, error) {
 			res.Locked++
 		case !there || now.version != r.version:
 			res.Moved++
-		case now.lock == rowLock && b.Mode == pruner.SkipLocked:
+		case now.lock == rowLock && (b.Mode == pruner.SkipLocked || p.arm.Parents()): // parents are never waited for
 			res.Locked++
 		case now.lock != unlocked:
-			return pruner.Result{}, &pruner.LockTimeoutError{CanSkip: !p.table.NoSkip, LockAfter: p.sweep.Timeouts.Lock, Err: errLockTimeout}
-		case now.refuses != pruner.Block{}:
-			return pruner.Result{}, &pruner.RefusedError{Code: "23503", Block: now.refuses, Err: errors.New("violates foreign key constraint")}
-		case now.vetoes != pruner.Block{}:
-			res.Stuck++
-			res.Blocked = block(res.Blocked, now.vetoes)
+			return pruner.Result{}, p.lockTimeout()
 		default:
-			due = append(due, r.ID)
+			part, whole := p.room(b, res, p.table.family(now, p.arm.Children))
+			if err := p.refusal(part); err != nil {
+				return pruner.Result{}, err
+			}
+			switch {
+			case !whole:
+				p.remove(due, append(children, part...))
+				res.Children += len(part)
+				return res, nil
+			case now.refuses != pruner.Block{}:
+				return pruner.Result{}, refused(now.refuses)
+			case now.vetoes != pruner.Block{}:
+				res.Stuck++
+				res.Blocked = block(res.Blocked, now.vetoes)
+			default:
+				due, children = append(due, r.ID), append(children, part...)
+				res.Removed++
+				res.Children += len(part)
+			}
+		}
+		res.Examined++
+		if p.raised(&r) && verdict != policy.Outside && verdict != policy.Young {
+			res.Raised++
 		}
 	}
+	p.remove(due, children)
+	return res, nil
+}
+
+// room says what of the row's family has room in the batch, and whether that is all of it, so that the row goes too. A
+// row goes whole where it fits in what is left of the batch, or, as the first to go, in the limit of the policy. One that
+// does not has to be the first of its batch, and loses as much of its family as a batch may remove.
+func (p *Pruner) room(b pruner.Batch, res pruner.Result, family []child) (part []child, whole bool) {
+	size := 1 + len(family)
+	switch {
+	case size <= b.Limit-res.Removed-res.Children:
+		return family, true
+	case res.Removed > 0:
+		return nil, false
+	case size <= p.sweep.Batch.Limit:
+		return family, true
+	case res.Examined > 0:
+		return nil, false
+	}
+	return family[:min(b.Limit, len(family))], false
+}
+
+func (p *Pruner) remove(due []int64, children []child) {
+	p.table.deleteChildren(children)
 	for _, id := range due {
 		delete(p.table.rows, id)
 	}
-	res.Removed = len(due)
-	return res, nil
+}
+
+// refusal is the error of the database at the first child that it does not delete.
+func (p *Pruner) refusal(cs []child) error {
+	for _, c := range cs {
+		switch {
+		case c.lock != unlocked:
+			return p.lockTimeout()
+		case c.refuses != pruner.Block{}:
+			return refused(c.refuses)
+		}
+	}
+	return nil
+}
+
+func (p *Pruner) lockTimeout() error {
+	return &pruner.LockTimeoutError{CanSkip: !p.table.NoSkip, LockAfter: p.sweep.Timeouts.Lock, Err: errLockTimeout}
+}
+
+func refused(by pruner.Block) error {
+	return &pruner.RefusedError{Code: "23503", Block: by, Err: errors.New("violates foreign key constraint")}
 }
 
 // decide asks the policy about a row. The now that it asks for is the one that the batch's cutoff was computed from.
 func (p *Pruner) decide(c policy.Cutoff, r row) policy.Decision {
-	pr := policy.Row{Age: r.Age, Columns: r.Columns}
+	pr := policy.Row{Age: r.Age, Columns: r.Columns, Own: p.own(&r), Owed: len(p.owed(&r)) > 0}
 	if p.arm.Owner != nil {
 		o, ok := p.table.owners[p.key(r)]
 		pr.Owner = policy.OwnerState{Exists: ok, State: o.state}
 	}
 	return p.sweep.Decide(c.Time().Add(p.arm.Window.Duration()), pr)
+}
+
+// owed lists the rows of another table that protect the row.
+func (p *Pruner) owed(r *row) []*row {
+	g := p.arm.Owed
+	if g == nil {
+		return nil
+	}
+	return slices.DeleteFunc(p.table.referring(g.Table, g.Key, r), func(o *row) bool { return g.Lets(o.Columns[g.Column]) })
 }
 
 func (p *Pruner) key(r row) Key {
@@ -189,125 +261,4 @@ func block(bs []pruner.Block, b pruner.Block) []pruner.Block {
 	}
 	b.Rows = 1
 	return append(bs, b)
-}
-
-// place is the cursor: the last row examined, in the order of age, then ID.
-type place struct {
-	none bool
-	row
-}
-
-func byAge(a, b row) int { return cmp.Or(a.Age.Compare(*b.Age), cmp.Compare(a.ID, b.ID)) }
-
-func (p place) before(r row) bool { return p.none || byAge(p.row, r) < 0 }
-
-func cursorAt(r row) pruner.Cursor {
-	return pruner.NewCursor(fmt.Sprintf("%d %d %d", r.Age.Unix(), r.Age.Nanosecond(), r.ID))
-}
-
-func readCursor(c pruner.Cursor) (place, error) {
-	if c.IsZero() {
-		return place{none: true}, nil
-	}
-	var r row
-	var sec, nsec int64
-	if _, err := fmt.Sscanf(c.String(), "%d %d %d", &sec, &nsec, &r.ID); err != nil {
-		return place{}, fmt.Errorf("read cursor %q: %w", c, err)
-	}
-	at := time.Unix(sec, nsec)
-	r.Age = &at
-	return place{row: r}, nil
-}
-
-// Undated counts the rows of the arm without a usable age. See [pruner.Surveyor].
-func (p *Pruner) Undated(ctx context.Context, max int) (*int, error) {
-	p.table.mu.Lock()
-	defer p.table.mu.Unlock()
-	n := 0
-	for _, r := range p.table.rows {
-		// Without an age the answer does not depend on the time.
-		if p.equal(r) && p.decide(policy.CutoffAt(p.sweep.Since), *r).Verdict == policy.Undated {
-			n++
-		}
-	}
-	if n > max {
-		return nil, ctx.Err()
-	}
-	return &n, ctx.Err()
-}
-
-// HeldBy says why rows past the cutoff are kept. See [pruner.Surveyor].
-func (p *Pruner) HeldBy(ctx context.Context, c policy.Cutoff, max int) ([]pruner.HeldBy, error) {
-	p.table.mu.Lock()
-	defer p.table.mu.Unlock()
-	type why struct{ reason, value string }
-	type group struct {
-		pruner.HeldBy
-		owners map[Key]bool
-	}
-	var past []row
-	for _, r := range p.table.rows {
-		if p.inRange(r) && c.Past(*r.Age) {
-			past = append(past, *r)
-		}
-	}
-	slices.SortFunc(past, byAge)
-	groups := map[why]*group{}
-	for _, r := range past[:min(max, len(past))] {
-		v := p.decide(c, r).Verdict
-		if v != policy.Held && v != policy.Orphan {
-			continue
-		}
-		var w why
-		w.reason, w.value = p.why(r)
-		g := groups[w]
-		if g == nil {
-			g = &group{HeldBy: pruner.HeldBy{Reason: w.reason, Value: w.value, Oldest: r.Age}, owners: map[Key]bool{}}
-			groups[w] = g
-		}
-		g.Rows++
-		if r.Age.Before(*g.Oldest) {
-			g.Oldest = r.Age
-		}
-		if w.reason == "owner" {
-			g.owners[p.key(r)] = true
-			n := len(g.owners)
-			g.Owners = &n
-		}
-	}
-	var out []pruner.HeldBy
-	for g := range maps.Values(groups) {
-		out = append(out, g.HeldBy)
-	}
-	slices.SortFunc(out, func(a, b pruner.HeldBy) int {
-		return cmp.Or(a.Oldest.Compare(*b.Oldest), strings.Compare(a.Reason, b.Reason), strings.Compare(a.Value, b.Value))
-	})
-	return out, ctx.Err()
-}
-
-// why is the reason for which the row is kept: the first part of the guard that does not let it go.
-func (p *Pruner) why(r row) (reason, value string) {
-	if g := p.sweep.Guard.State; g != nil && !g.Lets(r.Columns[g.Column]) {
-		return unknown("state", r.Columns[g.Column], g.Live)
-	}
-	k := p.key(r)
-	if k == "" {
-		return "ownerless", ""
-	}
-	o, ok := p.table.owners[k]
-	if !ok {
-		return "orphan", ""
-	}
-	return unknown("owner", o.state, p.arm.Owner.Live)
-}
-
-// unknown turns the reason into unknown_state where the state is null or in neither of two complete lists.
-func unknown(reason string, v policy.Value, live []policy.Value) (string, string) {
-	switch {
-	case v.IsNull():
-		return "unknown_state", ""
-	case len(live) > 0 && !slices.Contains(live, v):
-		return "unknown_state", v.String()
-	}
-	return reason, v.String()
 }

@@ -104,6 +104,97 @@ func TestWhatADatabaseRefuses(t *testing.T) {
 	}
 }
 
+// parts are the children of jobs, and owed to them while they are not done.
+var (
+	parts  = policy.Name{Schema: "public", Table: "parts"}
+	key    = []policy.ChildKey{{Parent: "id", Child: "job"}}
+	family = policy.Sweep{Name: "jobs", Age: "at", Window: sweep.Window, Batch: policy.Batch{Limit: 4}, Children: []policy.Child{{Table: parts, Key: key}},
+		Guard: policy.Guard{Owed: &policy.OwedGuard{Table: parts, Key: key, Column: "state", Terminal: policy.Texts("done")}}}
+)
+
+func part(id, job int64, state string) memory.Row {
+	return memory.Row{ID: id, Columns: map[string]policy.Value{"job": policy.Int(job), "state": policy.Text(state)}}
+}
+
+// threeWithParts are due rows with one part each, 10, 20 and 30; the second has as many more as are asked for.
+func threeWithParts(more int64) (*memory.Table, *memory.Pruner) {
+	t := &memory.Table{}
+	for id := int64(1); id <= 3; id++ {
+		at := now.AddDate(0, 0, -10).Add(time.Duration(id))
+		t.Insert(memory.Row{ID: id, Age: &at, Columns: map[string]policy.Value{"id": policy.Int(id)}})
+		t.InsertInto(parts, part(10*id, id, "done"))
+	}
+	for n := range more {
+		t.InsertInto(parts, part(21+n, 2, "done"))
+	}
+	return t, memory.New(t, family, family.Arms(policy.Index{Columns: []string{"at"}})[0])
+}
+
+// What another session does to children in the middle of a batch: whoever is owed by then stays whole.
+func TestChildrenChangeUnderTheBatch(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*memory.Table)
+		want   pruner.Result
+		left   []int64
+		parts  []int64
+	}{
+		"a part is reopened": {func(t *memory.Table) {
+			t.UpdateIn(parts, 20, func(r *memory.Row) { r.Columns["state"] = policy.Text("running") })
+		}, pruner.Result{Removed: 2, Children: 2, Held: 1}, []int64{2}, []int64{20}},
+		"a part comes that is owed": {func(t *memory.Table) { t.InsertInto(parts, part(21, 2, "new")) },
+			pruner.Result{Removed: 2, Children: 2, Held: 1}, []int64{2}, []int64{20, 21}},
+		"a part comes that is not": {func(t *memory.Table) { t.InsertInto(parts, part(21, 2, "done")) }, pruner.Result{Removed: 3, Children: 4}, nil, nil},
+		"a part goes":              {func(t *memory.Table) { t.DeleteIn(parts, 20) }, pruner.Result{Removed: 3, Children: 2}, nil, nil},
+		"the row is touched":       {func(t *memory.Table) { t.Update(2, func(*memory.Row) {}) }, pruner.Result{Removed: 2, Children: 2, Moved: 1}, []int64{2}, []int64{20}},
+		"the row is locked":        {func(t *memory.Table) { t.Lock(2) }, pruner.Result{Removed: 2, Children: 2, Locked: 1}, []int64{2}, []int64{20}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table, p := threeWithParts(0)
+			table.OnExamined = func([]int64) { c.change(table) }
+			got, err := p.Prune(t.Context(), batch)
+			if err != nil || !got.End || got.Examined != 3 {
+				t.Errorf("result %+v, error %v", got, err)
+			}
+			if got.Removed != c.want.Removed || got.Children != c.want.Children || got.Held != c.want.Held || got.Moved != c.want.Moved || got.Locked != c.want.Locked {
+				t.Errorf("result %+v; want %+v", got, c.want)
+			}
+			if !slices.Equal(table.IDs(), c.left) || !slices.Equal(table.IDsIn(parts), c.parts) {
+				t.Errorf("rows %v and parts %v are left; want %v and %v", table.IDs(), table.IDsIn(parts), c.left, c.parts)
+			}
+		})
+	}
+}
+
+// The batches of a row with more children than the policy's limit of 4, one by one.
+func TestChunks(t *testing.T) {
+	table, p := threeWithParts(6)
+	table.LockIn(parts, 26) // the last of them
+	b := pruner.Batch{Cutoff: batch.Cutoff, Limit: 3}
+	for n, want := range []pruner.Result{
+		{Examined: 1, Removed: 1, Children: 1}, // the second has no room
+		{Children: 3}, {Children: 3}, {},
+		{Examined: 1, Locked: 1},
+		{Examined: 1, Removed: 1, Children: 1, End: true},
+	} {
+		res, err := p.Prune(t.Context(), b)
+		var lock *pruner.LockTimeoutError
+		if n == 3 {
+			if !errors.As(err, &lock) || !slices.Equal(table.IDsIn(parts), []int64{26, 30}) {
+				t.Fatalf("at the locked child: error %v, parts %v", err, table.IDsIn(parts))
+			}
+			b.Limit, b.Mode = 1, pruner.StepLocked
+			continue
+		}
+		if err != nil || res.Examined != want.Examined || res.Removed != want.Removed || res.Children != want.Children || res.Locked != want.Locked || res.End != want.End {
+			t.Fatalf("batch %d: %+v, error %v; want %+v", n+1, res, err, want)
+		}
+		b.After, b.Limit, b.Mode = res.Next, 3, pruner.Remove
+	}
+	if !slices.Equal(table.IDs(), []int64{2}) || !slices.Equal(table.IDsIn(parts), []int64{26}) {
+		t.Errorf("rows %v and parts %v are left", table.IDs(), table.IDsIn(parts))
+	}
+}
+
 func TestFinalOwnersAreNotLocked(t *testing.T) {
 	final := sweep
 	g := *sweep.Guard.Owner

@@ -11,7 +11,7 @@ import (
 	"github.com/prunectl/prunectl/pruner"
 )
 
-// Row is a row of a Table. Age nil is null; a column that is not in Columns is null.
+// Row is a row of a Table, or of another table that refers to it. Age nil is null; a column that is not in Columns is null.
 type Row struct {
 	ID      int64
 	Age     *time.Time
@@ -34,7 +34,8 @@ func KeyOf(vs ...policy.Value) Key {
 	return Key("=" + strings.Join(parts, "\x00"))
 }
 
-// Table is a table in memory, with the table of its owners. It is safe for concurrent use. The zero Table is empty.
+// Table is a table in memory, with the table of its owners and those that refer to it. It is safe for concurrent use. The
+// zero Table is empty.
 type Table struct {
 	// OnExamined, if set, is called in the middle of each batch: its rows are examined and none is removed yet. What it
 	// changes in the table has come from another session.
@@ -45,6 +46,7 @@ type Table struct {
 	mu        sync.Mutex
 	rows      map[int64]*row
 	owners    map[Key]owner
+	others    map[policy.Name]map[int64]*row // that refer to it, or to one another
 	tableLock string
 	changes   int // counts inserts and updates
 }
@@ -77,21 +79,27 @@ func (t *Table) Insert(rows ...Row) {
 	if t.rows == nil {
 		t.rows = map[int64]*row{}
 	}
+	t.insert(t.rows, rows)
+}
+
+func (t *Table) insert(in map[int64]*row, rows []Row) {
 	for _, r := range rows {
 		r.Columns = maps.Clone(r.Columns)
 		t.changes++
-		t.rows[r.ID] = &row{Row: r, version: t.changes}
+		in[r.ID] = &row{Row: r, version: t.changes}
 	}
 }
 
 // Update changes a row, if it is there.
-func (t *Table) Update(id int64, change func(*Row)) {
-	t.with(id, func(r *row) {
+func (t *Table) Update(id int64, change func(*Row)) { t.with(id, t.changed(change)) }
+
+func (t *Table) changed(change func(*Row)) func(*row) {
+	return func(r *row) {
 		r.Columns = maps.Clone(r.Columns)
 		change(&r.Row)
 		t.changes++
 		r.version = t.changes
-	})
+	}
 }
 
 // Delete removes rows as another session would.
@@ -152,6 +160,11 @@ func (t *Table) Unlock() {
 	t.tableLock = ""
 	for _, r := range t.rows {
 		r.lock = unlocked
+	}
+	for _, rows := range t.others {
+		for _, r := range rows {
+			r.lock = unlocked
+		}
 	}
 	for k, o := range t.owners {
 		o.locked = false

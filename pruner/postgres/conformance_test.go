@@ -48,15 +48,10 @@ func factory(t testing.TB, db *pgtest.DB, o Options, opts ...func(*pgx.ConnConfi
 	admin, sweeper := db.Conn(t), db.Conn(t, opts...)
 	other := db.Conn(t)
 	return func(ctx context.Context, f prunertest.Fixture) (prunertest.Population, error) {
-		p := &schemaPopulation{admin: admin, other: other, db: Conn(sweeper), options: o, sweep: f.Sweep, schema: fmt.Sprintf("pop%d", populations.Add(1))}
-		p.sweep.Table.Schema = p.schema
-		if g := p.sweep.Guard.Owner; g != nil {
-			own := *g
-			own.Table.Schema = p.schema
-			p.sweep.Guard.Owner = &own
-		}
+		schema := fmt.Sprintf("pop%d", populations.Add(1))
+		p := &schemaPopulation{admin: admin, other: other, db: Conn(sweeper), options: o, sweep: prunertest.Moved(f.Sweep, schema), schema: schema}
 		p.sweep.Timeouts.Lock = 30 * time.Millisecond
-		script := "DROP SCHEMA IF EXISTS " + p.schema + " CASCADE; CREATE SCHEMA " + p.schema + "; SET search_path = " + p.schema + ";" + prunertest.Schema + f.Index.DDL + ";"
+		script := "DROP SCHEMA IF EXISTS " + p.schema + " CASCADE; CREATE SCHEMA " + p.schema + "; SET search_path = " + p.schema + ";" + f.DDL()
 		if _, err := admin.PgConn().Exec(ctx, script).ReadAll(); err != nil {
 			return nil, err
 		}
@@ -100,7 +95,19 @@ func (p *schemaPopulation) Pruner(_ context.Context, a policy.Arm) (pruner.Prune
 }
 
 func (p *schemaPopulation) IDs(ctx context.Context) ([]int64, error) {
-	rows, err := p.admin.Query(ctx, "SELECT id FROM "+p.schema+".entries ORDER BY id")
+	return p.ids(ctx, prunertest.Table)
+}
+
+func (p *schemaPopulation) Parts(ctx context.Context) ([]int64, error) {
+	return p.ids(ctx, prunertest.PartTable)
+}
+
+func (p *schemaPopulation) Notes(ctx context.Context) ([]int64, error) {
+	return p.ids(ctx, prunertest.NoteTable)
+}
+
+func (p *schemaPopulation) ids(ctx context.Context, table string) ([]int64, error) {
+	rows, err := p.admin.Query(ctx, "SELECT id FROM "+p.schema+"."+table+" ORDER BY id")
 	if err != nil {
 		return nil, err
 	}
@@ -115,25 +122,57 @@ func text(v policy.Value) *string {
 	return &s
 }
 
-func (p *schemaPopulation) Insert(ctx context.Context, rows ...prunertest.Row) error {
-	if len(rows) == 0 {
+// inserted is one INSERT of many rows.
+type inserted struct{ rows []string }
+
+func (in *inserted) add(values ...*string) {
+	parts := make([]string, len(values))
+	for i, v := range values {
+		if parts[i] = "NULL"; v != nil {
+			parts[i] = literal(*v)
+		}
+	}
+	in.rows = append(in.rows, "("+strings.Join(parts, ", ")+")")
+}
+
+func (p *schemaPopulation) insert(ctx context.Context, in inserted, table, columns string) error {
+	if len(in.rows) == 0 {
 		return nil
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "INSERT INTO %s.entries (id, age, state, kind, owner_tenant, owner_id) VALUES ", p.schema)
-	null := func(s *string) string {
-		if s == nil {
-			return "NULL"
-		}
-		return literal(*s)
+	return p.exec(ctx, "INSERT INTO "+p.schema+"."+table+" ("+columns+") VALUES "+strings.Join(in.rows, ", "))
+}
+
+func (p *schemaPopulation) Insert(ctx context.Context, rows ...prunertest.Row) error {
+	var entries inserted
+	for _, r := range rows {
+		entries.add(text(policy.Int(r.ID)), r.Age.Text(), text(r.State), text(r.Kind), text(r.Tenant), text(r.Owner), text(r.Hold), text(r.Own))
 	}
-	for i, r := range rows {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "(%d, %s, %s, %s, %s, %s)", r.ID, null(r.Age.Text()), null(text(r.State)), null(text(r.Kind)), null(text(r.Tenant)), null(text(r.Owner)))
+	if err := p.insert(ctx, entries, prunertest.Table, "id, age, state, kind, owner_tenant, owner_id, hold, own"); err != nil {
+		return err
 	}
-	return p.exec(ctx, b.String())
+	return p.insertParts(ctx, rows...)
+}
+
+func (p *schemaPopulation) insertParts(ctx context.Context, rows ...prunertest.Row) error {
+	var parts, notes inserted
+	for _, r := range rows {
+		for _, part := range r.Parts {
+			id := text(policy.Int(part.ID))
+			parts.add(id, text(policy.Int(r.ID)), id, text(part.State))
+			for _, n := range part.Notes {
+				notes.add(text(policy.Int(n)), id)
+			}
+		}
+	}
+	return errors.Join(p.insert(ctx, parts, prunertest.PartTable, "id, entry_id, name, state"), p.insert(ctx, notes, prunertest.NoteTable, "id, part_id"))
+}
+
+func (p *schemaPopulation) InsertParts(ctx context.Context, row int64, parts ...prunertest.Part) error {
+	return p.insertParts(ctx, prunertest.Row{ID: row, Parts: parts})
+}
+
+func (p *schemaPopulation) SetPartState(ctx context.Context, id int64, state policy.Value) error {
+	return p.exec(ctx, "UPDATE "+p.schema+".parts SET state = $2 WHERE id = $1", id, text(state))
 }
 
 func (p *schemaPopulation) SetState(ctx context.Context, id int64, state policy.Value) error {
@@ -161,6 +200,10 @@ func (p *schemaPopulation) begin(ctx context.Context, sql string, args ...any) e
 
 func (p *schemaPopulation) Lock(ctx context.Context, id int64) error {
 	return p.begin(ctx, "SELECT FROM "+p.schema+".entries WHERE id = $1 FOR UPDATE", id)
+}
+
+func (p *schemaPopulation) LockPart(ctx context.Context, id int64) error {
+	return p.begin(ctx, "SELECT FROM "+p.schema+".parts WHERE id = $1 FOR UPDATE", id)
 }
 
 func (p *schemaPopulation) LockOwner(ctx context.Context, o prunertest.Owner) error {

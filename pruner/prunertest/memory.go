@@ -30,10 +30,36 @@ func (p *inMemory) Pruner(_ context.Context, a policy.Arm) (pruner.Pruner, error
 
 func (p *inMemory) IDs(context.Context) ([]int64, error) { return p.Table.IDs(), nil }
 
-func (p *inMemory) Insert(_ context.Context, rows ...Row) error {
+func (p *inMemory) Insert(ctx context.Context, rows ...Row) error {
 	for _, r := range rows {
 		p.Table.Insert(memory.Row{ID: r.ID, Age: r.Age.Instant(), Columns: r.Columns()})
+		if err := p.InsertParts(ctx, r.ID, r.Parts...); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+func (p *inMemory) InsertParts(_ context.Context, row int64, parts ...Part) error {
+	for _, part := range parts {
+		p.InsertInto(partName, memory.Row{ID: part.ID, Columns: map[string]policy.Value{"id": policy.Int(part.ID), "entry_id": policy.Int(row), "state": part.State}})
+		for _, id := range part.Notes {
+			p.InsertInto(noteName, memory.Row{ID: id, Columns: map[string]policy.Value{"part_id": policy.Int(part.ID)}})
+		}
+	}
+	return nil
+}
+
+func (p *inMemory) Parts(context.Context) ([]int64, error) { return p.IDsIn(partName), nil }
+func (p *inMemory) Notes(context.Context) ([]int64, error) { return p.IDsIn(noteName), nil }
+
+func (p *inMemory) SetPartState(_ context.Context, id int64, state policy.Value) error {
+	p.UpdateIn(partName, id, func(r *memory.Row) { r.Columns["state"] = state })
+	return nil
+}
+
+func (p *inMemory) LockPart(_ context.Context, id int64) error {
+	p.LockIn(partName, id)
 	return nil
 }
 
@@ -49,6 +75,7 @@ func (p *inMemory) SetOwner(_ context.Context, o Owner) error {
 
 func (p *inMemory) Pin(_ context.Context, id int64) error {
 	p.Refuse(id, pruner.Block{Constraint: PinConstraint, Table: "public." + PinTable})
+	p.InsertInto(pinName, memory.Row{ID: id, Columns: map[string]policy.Value{"entry_id": policy.Int(id)}})
 	return nil
 }
 

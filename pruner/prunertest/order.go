@@ -125,40 +125,52 @@ func checkTwoSweepers(ctx context.Context, f Factory) error {
 	fix := heldHead(AgeUnique)
 	fix.Sweep.Guard = ownerGuard()
 	return try(ctx, f, fix, func(t *trial) error {
-		var at [2]pruner.Cursor
-		var end [2]bool
-		var ps [2]pruner.Pruner
-		for i := range ps {
-			var err error
-			if ps[i], err = t.Pruner(ctx, t.arms[0]); err != nil {
-				return err
-			}
-		}
-		for n := 0; !end[0] || !end[1]; n++ {
-			i := n % 2
-			if end[i] {
-				i = 1 - i
-			}
-			res, err := ps[i].Prune(ctx, pruner.Batch{Cutoff: t.cutoff(0), Limit: 7 + i, After: at[i]})
-			if err == nil {
-				err = sane(res, 7+i)
-			}
-			if err != nil {
-				return fmt.Errorf("sweeper %d: %w", i+1, err)
-			}
-			gone, err := t.forget(ctx)
-			if err != nil {
-				return err
-			}
-			if len(gone) != res.Removed {
-				return fmt.Errorf("sweeper %d: %d rows are gone, and %d counted as removed", i+1, len(gone), res.Removed)
-			}
-			if at[i], end[i] = res.Next, res.End; n > 2*len(fix.Rows) {
-				return errors.New("the passes of two sweepers do not end")
-			}
+		if err := t.twoSweepers(ctx, 7, 8); err != nil {
+			return err
 		}
 		return t.left(ctx, ids(fix.Rows, func(r Row) bool { return r.Owner == policy.Int(2) })...)
 	})
+}
+
+// twoSweepers runs a pass of each of two Pruners of the first arm, batch and batch about.
+func (t *trial) twoSweepers(ctx context.Context, limits ...int) error {
+	var at [2]pruner.Cursor
+	var end [2]bool
+	var ps [2]pruner.Pruner
+	bound := 2 * len(t.rows)
+	for _, r := range t.rows {
+		bound += t.children(r)
+	}
+	for i := range ps {
+		var err error
+		if ps[i], err = t.Pruner(ctx, t.arms[0]); err != nil {
+			return err
+		}
+	}
+	for n := 0; !end[0] || !end[1]; n++ {
+		i := n % 2
+		if end[i] {
+			i = 1 - i
+		}
+		res, err := ps[i].Prune(ctx, pruner.Batch{Cutoff: t.cutoff(0), Limit: limits[i], After: at[i]})
+		if err == nil {
+			err = sane(res, limits[i], t.f.Sweep.WithDefaults().Batch.Limit)
+		}
+		if err != nil {
+			return fmt.Errorf("sweeper %d: %w", i+1, err)
+		}
+		gone, err := t.forget(ctx)
+		if err != nil {
+			return err
+		}
+		if len(gone.rows) != res.Removed || gone.total != res.Children {
+			return fmt.Errorf("sweeper %d: %d rows and %d children are gone, and %d and %d counted as removed", i+1, len(gone.rows), gone.total, res.Removed, res.Children)
+		}
+		if at[i], end[i] = res.Next, res.End; n > bound {
+			return errors.New("the passes of two sweepers do not end")
+		}
+	}
+	return nil
 }
 
 func checkCancelled(ctx context.Context, f Factory) error {

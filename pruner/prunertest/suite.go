@@ -12,18 +12,25 @@ import (
 // made.
 type Factory func(ctx context.Context, f Fixture) (Population, error)
 
-// Population is a table with its owners, and the Pruners over it.
+// Population is a table with its owners and its parts, and the Pruners over it.
 type Population interface {
-	// Pruner is the Pruner of one arm of the Fixture's sweep, cut through the Fixture's index; a new one for
-	// each call. If it is a pruner.Surveyor, that is checked too.
+	// Pruner is the Pruner of one arm of the Fixture's sweep, cut through the Fixture's indexes; a new one for
+	// each call. Arms differ in their names. If it is a pruner.Surveyor, that is checked too.
 	Pruner(ctx context.Context, a policy.Arm) (pruner.Pruner, error)
 
 	// IDs lists the rows that are there, in the order of their IDs.
 	IDs(ctx context.Context) ([]int64, error)
-	// Insert adds rows.
+	// Parts and Notes list those that are there, in the order of their IDs.
+	Parts(ctx context.Context) ([]int64, error)
+	Notes(ctx context.Context) ([]int64, error)
+	// Insert adds rows, with their parts.
 	Insert(ctx context.Context, rows ...Row) error
 	// SetState changes the state of a row.
 	SetState(ctx context.Context, id int64, state policy.Value) error
+	// InsertParts adds parts to a row.
+	InsertParts(ctx context.Context, row int64, parts ...Part) error
+	// SetPartState changes the state of a part.
+	SetPartState(ctx context.Context, id int64, state policy.Value) error
 	// SetOwner makes an owner, or changes its state.
 	SetOwner(ctx context.Context, o Owner) error
 
@@ -31,6 +38,8 @@ type Population interface {
 	Pin(ctx context.Context, id int64) error
 	// Lock locks a row in another session, so that a batch which must remove it waits until its lock timeout.
 	Lock(ctx context.Context, id int64) error
+	// LockPart locks a part in another session, so that a batch which must remove it waits until its lock timeout.
+	LockPart(ctx context.Context, id int64) error
 	// LockOwner locks an owner in another session, as an update of its state does.
 	LockOwner(ctx context.Context, o Owner) error
 	// LockTable locks the table as a whole in another session, against reading too.
@@ -61,7 +70,8 @@ func Run(t *testing.T, f Factory) {
 // Checks lists the checks of the suite.
 func Checks() []Check {
 	var all []Check
-	for _, cs := range [][]Check{orderChecks, guardChecks, boundChecks, tieChecks, windowChecks, modeChecks, surveyChecks} {
+	for _, cs := range [][]Check{orderChecks, guardChecks, boundChecks, tieChecks, windowChecks, ownChecks, modeChecks, owedChecks, childChecks,
+		surveyChecks} {
 		all = append(all, cs...)
 	}
 	return all

@@ -52,6 +52,29 @@ func bothGuards() policy.Guard {
 	return policy.Guard{State: stateGuard().State, Owner: ownerGuard().Owner}
 }
 
+// The tables that refer to entries, and to parts.
+var (
+	partName = policy.Name{Schema: "public", Table: PartTable}
+	noteName = policy.Name{Schema: "public", Table: NoteTable}
+	pinName  = policy.Name{Schema: "public", Table: PinTable}
+)
+
+// partKey leads from an entry to its parts, and to its pins.
+var partKey = []policy.ChildKey{{Parent: "id", Child: "entry_id"}}
+
+// owedGuard lets a row go when all its parts are in a terminal state.
+func owedGuard() policy.Guard {
+	return policy.Guard{Owed: &policy.OwedGuard{Table: partName, Key: partKey, Column: "state", Terminal: terminal}}
+}
+
+// familyOf is the sweep of rows that take their parts and the notes of those along.
+func familyOf(g policy.Guard) policy.Sweep {
+	s := sweepOf(g)
+	s.Children = []policy.Child{{Table: partName, Key: partKey,
+		Children: []policy.Child{{Table: noteName, Key: []policy.ChildKey{{Parent: "id", Child: "part_id"}}}}}}
+	return s
+}
+
 // old is an age past every window of the suite but the longest; a larger n is younger, by a second each.
 func old(n int) Age { return At(Now.Add(-50*day + time.Duration(n)*time.Second)) }
 
