@@ -68,14 +68,27 @@ func on(t testing.TB) *study.Bench {
 // benchstat; costs are counted in a drain of their own.
 func BenchmarkDrain(b *testing.B) {
 	bench := on(b)
-	for _, s := range bench.Subjects() {
+	drains(b, bench, bench.Size.Events.Population(), bench.Subjects())
+}
+
+// BenchmarkDomainDrain drains due domain events with their deliveries: rows are those of both.
+func BenchmarkDomainDrain(b *testing.B) {
+	bench := on(b)
+	drains(b, bench, bench.DomainDue(), bench.DomainSubjects())
+}
+
+func plainName(name string) string {
+	return strings.NewReplacer(", ", "-", " ", "-").Replace(name)
+}
+
+func drains(b *testing.B, bench *study.Bench, pop place.Population, subjects []workload.Subject) {
+	for _, s := range subjects {
 		limit := "all"
 		if s.Limit > 0 {
 			limit = fmt.Sprint(s.Limit)
 		}
-		b.Run(fmt.Sprintf("subject=%s/limit=%s", strings.NewReplacer(", ", "-", " ", "-").Replace(s.Name), limit), func(b *testing.B) {
+		b.Run(fmt.Sprintf("subject=%s/limit=%s", plainName(s.Name), limit), func(b *testing.B) {
 			ctx := b.Context()
-			pop := bench.Size.Events.Population()
 			costs, err := bench.Counted(ctx, pop, s)
 			if err != nil {
 				b.Fatal(err)
@@ -106,13 +119,97 @@ func BenchmarkDrain(b *testing.B) {
 	}
 }
 
+// BenchmarkDomainIdle asks ours and the other subjects on domain events of which none is due.
+func BenchmarkDomainIdle(b *testing.B) {
+	bench := on(b)
+	pop := bench.Size.Domain.Events.Parked()
+	for _, s := range append([]workload.Subject{bench.OursDomain()}, bench.DomainShapes()...) {
+		b.Run("subject="+plainName(s.Name), func(b *testing.B) {
+			ctx := b.Context()
+			clone, err := bench.Place.Clone(ctx, pop, workload.WholeOwn)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() {
+				if err := clone.Drop(context.WithoutCancel(ctx)); err != nil {
+					b.Error(err)
+				}
+			}()
+			conn, err := clone.Connect(ctx)
+			if err != nil {
+				b.Fatal(err)
+			}
+			drain, err := s.Open(ctx, conn)
+			if err != nil {
+				b.Fatal(err)
+			}
+			nothing := func(got workload.Batch) error {
+				if got.Removed > 0 {
+					return fmt.Errorf("%d rows were due", got.Removed)
+				}
+				return nil
+			}
+			if err := drain(ctx, nothing); err != nil { // what a session looks up once
+				b.Fatal(err)
+			}
+			before, err := clone.Cost(ctx)
+			if err != nil {
+				b.Fatal(err)
+			}
+			sweeps := 0
+			for b.Loop() {
+				if err := drain(ctx, nothing); err != nil {
+					b.Fatal(err)
+				}
+				sweeps++
+			}
+			after, err := clone.Cost(ctx)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(after.Minus(before).Buffers)/float64(sweeps), "buffers/sweep")
+		})
+	}
+}
+
+// BenchmarkDomainRecord is what retention adds to work on domain events.
+func BenchmarkDomainRecord(b *testing.B) {
+	bench := on(b)
+	for _, k := range workload.Kinds() {
+		b.Run("kind="+plainName(k.Name), func(b *testing.B) {
+			ctx := b.Context()
+			if err := bench.Place.Images(ctx, false); err != nil {
+				b.Fatal(err)
+			}
+			costs, err := bench.Recorded(ctx, k, true)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := bench.Place.Images(ctx, true); err != nil {
+				b.Fatal(err)
+			}
+			var times []float64
+			for b.Loop() {
+				r, err := bench.Recorded(ctx, k, false)
+				if err != nil {
+					b.Fatal(err)
+				}
+				times = append(times, r.Time)
+			}
+			b.ReportMetric(measure.Median(times), "of-plain")
+			b.ReportMetric(costs.WholeWAL(), "wal-B/op")
+			b.ReportMetric(costs.PlainWAL(), "plain-wal-B/op")
+		})
+	}
+}
+
 // TestShort holds the bounds on costs, in buffers and bytes of WAL alone. Times are never asserted.
 func TestShort(t *testing.T) {
 	bounds, err := on(t).CostBounds(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(bounds) < 7 {
+	if len(bounds) < 16 {
 		t.Errorf("only %d bounds were looked at", len(bounds))
 	}
 	for _, b := range bounds {
@@ -168,4 +265,28 @@ func TestBoundsBite(t *testing.T) {
 	}
 	theirs, err := b.FirstBatch(ctx, b.Size.Jobs, workload.JobsIDIn(b.Size.JobsLimit))
 	broken("a statement for each state, in the order of ids", study.FirstBound(mine, theirs), err)
+
+	domain := b.Size.Domain
+	base := domain.Events
+	ours, err := b.ShapeIdle(ctx, base, b.OursDomain())
+	if err != nil {
+		t.Fatal(err)
+	}
+	filtered, err := b.ShapeIdle(ctx, base, workload.OwnFiltered(domain.Limit), workload.WholeOwn)
+	broken("own windows filtered from all rows", study.DomainIdleBound(filtered), err)
+	broken("own windows filtered from all rows", study.DomainFlatBound(ours, filtered), nil)
+	unmarked, err := b.ShapeIdle(ctx, base, b.OursDomain(), "UPDATE domain_events SET parked = false")
+	broken("dead letters that park nothing", study.DomainIdleBound(unmarked), err)
+
+	for n, k := range workload.Kinds()[:3] {
+		indexes := []string{"CREATE INDEX ON domain_events (recorded_at, type)"}
+		for range 4 * n {
+			indexes = append(indexes, indexes[0])
+		}
+		r, err := b.Recorded(ctx, k, true, indexes...)
+		broken("indexes more than are needed", study.RecordBound(r, []int{5, 25, 25}[n]), err)
+	}
+
+	c, err := b.FanoutChunks(ctx, workload.ChunksFromStart(domain.Chunk))
+	broken("each chunk from the first delivery on", study.FanoutBound(c, domain.Fanout), err)
 }

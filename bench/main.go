@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -44,6 +45,7 @@ func run(ctx context.Context, args []string, out, tell io.Writer) (err error) {
 	f.SetOutput(tell)
 	short := f.Bool("short", false, "a twentieth of the rows, one round of times: some two minutes")
 	dir := f.String("out", "bench/results", "write bench.json and bench.html into this `folder`")
+	only := f.String("only", "", "measure these `parts` alone: "+strings.Join(study.Parts(), ", ")+"; with commas between them")
 	dsn := f.String("dsn", "", "measure on the server at this `DSN`, as a superuser; else on one of its own")
 	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return err
@@ -52,6 +54,15 @@ func run(ctx context.Context, args []string, out, tell io.Writer) (err error) {
 	}
 	if f.NArg() > 0 {
 		return usageError{fmt.Sprintf("%q is no flag", f.Arg(0))}
+	}
+	var parts []string
+	if *only != "" {
+		parts = strings.Split(*only, ",")
+	}
+	for _, p := range parts {
+		if !slices.Contains(study.Parts(), p) {
+			return usageError{fmt.Sprintf("-only: %q is no part; the parts are %s", p, strings.Join(study.Parts(), ", "))}
+		}
 	}
 	// Before an hour is spent: a folder that cannot be written to is found now.
 	if err := os.MkdirAll(*dir, 0o755); err != nil {
@@ -71,11 +82,11 @@ func run(ctx context.Context, args []string, out, tell io.Writer) (err error) {
 		size = study.Short()
 	}
 	b := &study.Bench{Place: p, Size: size, Tell: progress}
-	r, err := b.Everything(ctx)
+	r, err := b.Everything(ctx, parts...)
 	if err != nil {
 		return err
 	}
-	r.Command = command(*short, *dsn != "")
+	r.Command = command(*short, *only, *dsn != "")
 	if err := page.Tables(out, r); err != nil {
 		return err
 	}
@@ -89,10 +100,13 @@ func run(ctx context.Context, args []string, out, tell io.Writer) (err error) {
 }
 
 // command is how this was called, without what is of this machine alone.
-func command(short, elsewhere bool) string {
+func command(short bool, only string, elsewhere bool) string {
 	words := []string{"go run ./bench"}
 	if short {
 		words = append(words, "-short")
+	}
+	if only != "" {
+		words = append(words, "-only", only)
 	}
 	if elsewhere {
 		words = append(words, "-dsn ...")

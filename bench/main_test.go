@@ -11,11 +11,12 @@ import (
 	"testing"
 
 	"github.com/prunectl/prunectl/bench/internal/study"
+	"github.com/prunectl/prunectl/bench/internal/workload"
 )
 
 // TestUsage: a command line that is wrong starts nothing.
 func TestUsage(t *testing.T) {
-	for _, args := range [][]string{{"-no-such-flag"}, {"short"}, {"-short", "more"}} {
+	for _, args := range [][]string{{"-no-such-flag"}, {"short"}, {"-short", "more"}, {"-only", "curves,no-such-part"}} {
 		if err := run(t.Context(), args, io.Discard, io.Discard); !errors.As(err, new(usageError)) {
 			t.Errorf("%q: %v; want an error of usage", args, err)
 		}
@@ -30,7 +31,7 @@ func TestUsage(t *testing.T) {
 	if err := run(t.Context(), []string{"-out", file}, io.Discard, io.Discard); err == nil {
 		t.Error("a file is taken for a folder")
 	}
-	if got := command(true, true); got != "go run ./bench -short -dsn ..." {
+	if got := command(true, "idle,first", true); got != "go run ./bench -short -only idle,first -dsn ..." {
 		t.Errorf("the command is shown as %q", got)
 	}
 }
@@ -51,8 +52,13 @@ func TestDoc(t *testing.T) {
 		want[i] = "`" + strings.TrimSpace(want[i])
 	}
 	b := &study.Bench{Size: study.Full()}
-	for _, s := range append(b.Subjects(), b.JobSubjects()...) {
-		want = append(want, s.Name)
+	for _, subjects := range [][]workload.Subject{b.Subjects(), b.JobSubjects(), b.DomainSubjects(), b.DomainShapes()} {
+		for _, s := range subjects {
+			want = append(want, s.Name)
+		}
+	}
+	for _, part := range study.Parts() {
+		want = append(want, "`"+part+"`")
 	}
 	for _, w := range want {
 		if !strings.Contains(string(doc), w) {

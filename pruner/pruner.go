@@ -21,7 +21,8 @@ const MaxLimit = policy.MaxLimit
 // more than b.Limit rows and children together, with two exceptions. A row goes whole, although b.Limit is lower, where it
 // and its children fit in the limit of the policy: no ceiling and no search for a row that cannot go tears it apart. A row
 // with more of them loses them b.Limit at a time, in batches that examine nothing and that return where they are, and is
-// examined and removed with the last of them; if it is reopened meanwhile it stays, with the children that are left.
+// examined and removed with the last of them or after them; if it is reopened meanwhile it stays, with the children that are
+// left.
 //
 // Result.Next is where the next batch of the same pass goes on, and Result.End says that the batch reached the cutoff.
 // Only End ends a pass: a batch may well remove less than its limit, or nothing, while more is due behind it. A pass over
@@ -53,7 +54,8 @@ type Batch struct {
 type Mode int
 
 const (
-	// Remove removes due rows and waits for those that somebody else has locked, up to the lock timeout.
+	// Remove removes due rows and waits for those that somebody else has locked, up to the lock timeout. A row that other
+	// rows refer to is not waited for, but counted as Locked; its children are.
 	Remove Mode = iota
 	// SkipLocked removes the due rows that nobody has locked, and counts the others as Locked.
 	SkipLocked

@@ -17,7 +17,7 @@ const (
 var required = []string{
 	"policy", "policy/policyfile",
 	"pruner", "pruner/memory", "pruner/postgres", "pruner/prunertest",
-	"drain", "explaintest", "explaintest/pgxplan", "eventlog", "migrations", "bench", "cmd/prunectl",
+	"drain", "explaintest", "explaintest/pgxplan", "eventlog", "domainevents", "domainevents/postgres", "domainevents/retention", "inboxoutbox", "inboxoutbox/postgres", "inboxoutbox/retention", "migrations", "migrations/preflight", "bench", "cmd/prunectl",
 	"internal/pgserver", "internal/pgtest",
 }
 
@@ -44,17 +44,25 @@ var mayImport = []struct {
 	// Schemas and the small packages on them: no pruner, so that deletion is
 	// out of their reach.
 	{"eventlog/...", []string{"policy", "eventlog/...", pgx}},
+	{"domainevents", []string{"policy"}},
+	{"domainevents/postgres", []string{"domainevents", pgx}},
+	{"domainevents/retention", []string{"policy", "pruner", "pruner/postgres", "drain", "domainevents", "domainevents/postgres", pgx}},
+	{"inboxoutbox", []string{"policy"}},
+	{"inboxoutbox/postgres", []string{"inboxoutbox", pgx}},
+	{"inboxoutbox/retention", []string{"policy", "pruner/postgres", "drain", "inboxoutbox", "inboxoutbox/postgres", pgx}},
 	{"connections/...", []string{"policy", "connections/...", pgx}},
-	{"migrations/...", []string{"policy", "policy/policyfile", "eventlog/...", "connections/...", "migrations/...", pgx, "github.com/pressly/goose/v3/..."}},
+	{"migrations/preflight", []string{pgx}}, // a program checks at its start without the migrator
+	{"migrations/...", []string{"policy", "policy/policyfile", "eventlog/...", "domainevents", "inboxoutbox", "connections/...", "migrations/...", pgx, "github.com/pressly/goose/v3/..."}},
 
 	// What people and tests run.
 	{"internal/pgserver", []string{embedded}},
 	{"internal/pgtest", []string{"internal/pgserver", pgx}},
 	{"internal/arch", nil},
-	{"internal/...", []string{"policy/...", "pruner/...", "drain", "eventlog/...", "migrations/...", "internal/...", pgx, "github.com/olekukonko/tablewriter/...", "golang.org/x/text/..."}},
-	{"bench/...", []string{"policy", "pruner", "pruner/postgres", "drain", "eventlog", "migrations", "internal/pgserver", "bench/...", pgx, "github.com/olekukonko/tablewriter/..."}},
+	{"internal/...", []string{"policy/...", "pruner/...", "drain", "eventlog/...", "domainevents/...", "inboxoutbox/...", "migrations/...", "internal/...", pgx, "github.com/olekukonko/tablewriter/...", "golang.org/x/text/..."}},
+	{"examples/worker", []string{"policy", "pruner/postgres", "drain", "domainevents/...", "migrations", pgx}},
+	{"bench/...", []string{"policy", "policy/policyfile", "pruner", "pruner/postgres", "drain", "eventlog", "domainevents/...", "migrations", "internal/pgserver", "bench/...", pgx, "github.com/olekukonko/tablewriter/..."}},
 	{"cmd/...", []string{
-		"policy/...", "pruner/...", "drain", "eventlog/...", "migrations/...", "connections/...", "bench/...", "internal/...", "cmd/...", pgx,
+		"policy/...", "pruner/...", "drain", "eventlog/...", "domainevents/...", "inboxoutbox/...", "migrations/...", "connections/...", "bench/...", "internal/...", "cmd/...", pgx,
 		"github.com/urfave/cli/v2", "github.com/olekukonko/tablewriter/...", "github.com/schollz/progressbar/v3", "github.com/xrash/smetrics",
 		"github.com/mattn/go-isatty", "github.com/mattn/go-runewidth", "golang.org/x/term", "golang.org/x/text/...",
 	}},
@@ -62,7 +70,7 @@ var mayImport = []struct {
 
 // light are the packages that a user's program imports: they bring pgx, with
 // what pgx itself needs, and the standard library.
-var light = []string{"drain", "pruner/postgres", "explaintest", "explaintest/pgxplan"}
+var light = []string{"drain", "pruner/postgres", "explaintest", "explaintest/pgxplan", "migrations/preflight"}
 
 // command is linked from mustNotLink's packages on no way, however long.
 const command = "cmd/prunectl"

@@ -14,9 +14,10 @@ import (
 
 // Batch is one batch of a subject; its cost only where costs were counted.
 type Batch struct {
-	Examined int   `json:"examined,omitempty"` // where the subject says it
-	Removed  int   `json:"removed"`
-	Micros   int64 `json:"us"`
+	Arm      string `json:"arm,omitempty"`      // of ours
+	Examined int    `json:"examined,omitempty"` // where the subject says it
+	Removed  int    `json:"removed"`            // rows of all tables
+	Micros   int64  `json:"us"`
 	place.Cost
 }
 
@@ -71,7 +72,7 @@ func Run(ctx context.Context, p *place.Place, pop place.Population, s workload.S
 	last := before
 	start := time.Now()
 	err = drain(ctx, func(b workload.Batch) error {
-		got := Batch{Examined: b.Examined, Removed: b.Removed, Micros: b.Took.Microseconds()}
+		got := Batch{Arm: b.Arm, Examined: b.Examined, Removed: b.Removed, Micros: b.Took.Microseconds()}
 		if c.Costs {
 			now, err := clone.Cost(ctx)
 			if err != nil {

@@ -80,6 +80,7 @@ func TestRun(t *testing.T) {
 	})
 	events := workload.Events{Runs: 100, PerRun: 40, Head: 500, Note: 60}
 	jobs := workload.Jobs{Waiting: 2000, Due: 1000}
+	domain := workload.Domain{Own: 200, Held: 30, History: 300}
 	sweep := workload.EventsSweep(false)
 	sweep.Batch.Limit = 300
 	for _, c := range []struct {
@@ -95,6 +96,8 @@ func TestRun(t *testing.T) {
 		{jobs.Population(), []workload.Subject{
 			workload.JobsUnbounded(), workload.JobsIDIn(300), workload.JobsIDInByState(300), workload.JobsFetched(300), workload.Ours("ours", workload.JobsSweep(), workload.Now, 300),
 		}, "SELECT count(*) FROM jobs WHERE finalized_at IS NOT NULL"},
+		{domain.WithDue(400), []workload.Subject{workload.DomainByPolicy(300), workload.DomainORed(300), workload.DomainOurs(300, workload.Now)},
+			`SELECT (SELECT count(*) FROM domain_events) + (SELECT count(*) FROM domain_event_deliveries) - 530 - 1990`},
 	} {
 		for _, s := range c.subjects {
 			clone, err := p.Clone(ctx, c.pop)

@@ -63,7 +63,8 @@ func HTML(r study.Result) ([]byte, error) {
 	var out bytes.Buffer
 	err := parsed.Execute(&out, map[string]any{
 		"About": about(r), "Met": held, "Of": of, "Bounds": r.Bounds, "Sheets": sheets(r)[1:],
-		"CurvesPlot": placed{curves(r), sizes}, "IdlePlot": placed{idle(r), sizes}, "SpeedPlot": placed{speed(r), sizes}, "LoadPlot": placed{load(r), sizes},
+		"Lines": []placed{{curves(r), sizes}, {idle(r), sizes}, {domainLive(r), sizes}, {domainHistory(r), sizes}, {fanout(r), sizes}},
+		"Bars":  []placed{{speed(r), sizes}, {load(r), sizes}},
 	})
 	return out.Bytes(), err
 }
@@ -93,6 +94,53 @@ func idle(r study.Result) lines {
 	}
 	return plotLines("Idle cost over history", "events", "buffers",
 		"Buffers of a sweep that removes nothing. The rows that live runs hold grow with the history: every 50th run is live.", true, []data{before, after, reading})
+}
+
+func domainLive(r study.Result) lines {
+	return domainIdle(r, "Idle cost over live population", "live domain events", "ten times the live events", func(base, i study.DomainIdle) (float64, bool) {
+		return float64(i.Live()), i.History == base.History && i.Own/max(1, base.Own) == i.Held/max(1, base.Held)
+	})
+}
+
+func domainHistory(r study.Result) lines {
+	return domainIdle(r, "Idle cost over history of domain events", "events of the history", "ten times the history", func(base, i study.DomainIdle) (float64, bool) {
+		return float64(i.History), i.Own == base.Own && i.Held == base.Held
+	})
+}
+
+// domainIdle plots over what x says of a population, where it says that the population is on the plot.
+func domainIdle(r study.Result, title, axis, what string, x func(base, i study.DomainIdle) (float64, bool)) lines {
+	all := []data{{name: "ours"}, {name: "ours, before a VACUUM"}}
+	if r.Domain != nil {
+		for _, i := range r.Domain.Idle {
+			at, on := x(r.Domain.Idle[0], i)
+			if !on {
+				continue
+			}
+			first, _ := i.BeforeVacuum()
+			ys := []float64{float64(i.Total()), float64(first)}
+			for n, s := range i.Shapes {
+				if len(all) < 3+n {
+					all = append(all, data{name: s.Arm})
+				}
+				ys = append(ys, float64(s.Buffers))
+			}
+			for n, y := range ys {
+				all[n].x, all[n].y = append(all[n].x, at), append(all[n].y, y)
+			}
+		}
+	}
+	return plotLines(title, axis, "buffers", "Buffers of a sweep that finds nothing due, as it is and at "+what+". Ours is four arms, before a VACUUM in the first sweep after dead letters held events.", true, all)
+}
+
+func fanout(r study.Result) lines {
+	d := data{name: "ours, older snapshot open"}
+	if r.Domain != nil {
+		for n, b := range r.Domain.Fanout.Chunks() {
+			d.x, d.y = append(d.x, float64(n+1)), append(d.y, float64(b.Buffers))
+		}
+	}
+	return plotLines("One event with many deliveries", "chunk", "buffers", fmt.Sprintf("Shared buffers of each full chunk of %s of its %s deliveries.", count(r.Size.Domain.Chunk), count(r.Size.Domain.Fanout)), false, []data{d})
 }
 
 func class(ours bool) string {

@@ -15,6 +15,7 @@ import (
 	"github.com/prunectl/prunectl/bench/internal/measure"
 	"github.com/prunectl/prunectl/bench/internal/place"
 	"github.com/prunectl/prunectl/bench/internal/study"
+	"github.com/prunectl/prunectl/bench/internal/workload"
 )
 
 // result is one of each.
@@ -23,7 +24,21 @@ func result() study.Result {
 	for n := range 20 {
 		curve.Batches = append(curve.Batches, measure.Batch{Removed: 500, Cost: place.Cost{Buffers: int64(1000 + n)}})
 	}
+	idle := func(own, history int, buffers int64) study.DomainIdle {
+		return study.DomainIdle{
+			Domain: workload.Domain{Own: own, Held: own / 10, History: history}, Deliveries: 9999,
+			Fresh: []study.ArmCost{{Arm: "arm one", Buffers: 500}}, Again: []study.ArmCost{{Arm: "arm one", Buffers: 30}},
+			Arms:   []study.ArmCost{{Arm: "arm one", Buffers: buffers}, {Arm: "arm two", Buffers: 2}},
+			Shapes: []study.ArmCost{{Arm: "windows filtered", Buffers: 100 * buffers}},
+		}
+	}
+	chunks := study.Curve{Name: "ours", Limit: 500, Batches: []measure.Batch{{Removed: 500, Cost: place.Cost{Buffers: 700}}, {Removed: 500, Cost: place.Cost{Buffers: 710}}, {Removed: 1}}}
 	return study.Result{
+		Domain: &study.Domain{
+			Idle: []study.DomainIdle{idle(5000, 6000, 6), idle(50_000, 6000, 8), idle(5000, 60_000, 7)}, Fanout: chunks,
+			Records: []study.Record{{Kind: "default event", Of: "event", Rows: 10, Plain: place.Cost{WAL: 1000}, Whole: place.Cost{WAL: 1040}, Time: 1.01}},
+			Drains:  []study.Row{{Subject: "ids fetched, by policy", Limit: 5000}},
+		},
 		When: time.Date(2025, 1, 2, 3, 4, 0, 0, time.UTC), Command: "go run ./bench -short", Server: "PostgreSQL 15.1", Own: true, Cores: 2, Size: study.Short(),
 		Events: []study.Row{{Subject: "one DELETE", Removed: 1234567, Batches: 1, RowsPerSecond: 1e6, OfFirst: 1}, {Subject: "ours", Ours: true, Limit: 500, OfFirst: 0.8, P99: 9}},
 		Jobs:   []study.Row{{Subject: "ids fetched", Limit: 500}},
@@ -50,15 +65,16 @@ func TestHTML(t *testing.T) {
 	}
 	for _, want := range []string{
 		"1 of 2 met", "this &amp; that", "ours &lt;&amp;&gt;", "Batch cost over the drain", "Idle cost over history", "Throughput against the alternatives", "Foreground latency",
-		"Drains of events", "Drains of jobs", "Owner lock", "Idle sweeps", "First batch of jobs", "pgbench at half", "1,000,000", "go run ./bench -short: short form, PostgreSQL 15.1",
+		"Drains of events", "Drains of jobs", "Owner lock", "Idle sweeps", "First batch of jobs", "pgbench at half", "1,000,000", "Idle cost over live population", "Idle cost over history of domain events", "One event with many deliveries",
+		"Idle sweeps of domain events", "What retention adds", "Drains of domain events", "4.0 %", "windows filtered", "go run ./bench -short: short form, PostgreSQL 15.1",
 		"prefers-color-scheme: dark", "@media print",
 	} {
 		if !strings.Contains(s, want) {
 			t.Errorf("the page does not have %q", want)
 		}
 	}
-	if n := strings.Count(s, "<polyline") - strings.Count(s, `<svg viewBox="0 0 30 10">`); n != 4 {
-		t.Errorf("%d lines are drawn; want 4", n)
+	if n := strings.Count(s, "<polyline") - strings.Count(s, `<svg viewBox="0 0 30 10">`); n != 4+3+3+1 {
+		t.Errorf("%d lines are drawn; want 11", n)
 	}
 	if n := strings.Count(s, "<rect"); n != 4 {
 		t.Errorf("%d bars are drawn; want 4", n)
@@ -72,8 +88,12 @@ func TestHTML(t *testing.T) {
 
 // TestNothing: a result without a figure is a page without plots, and no panic.
 func TestNothing(t *testing.T) {
-	if _, err := HTML(study.Result{}); err != nil {
+	html, err := HTML(study.Result{})
+	if err != nil {
 		t.Error(err)
+	}
+	if strings.Contains(string(html), "<svg") {
+		t.Error("a plot of nothing is shown")
 	}
 	if err := Tables(new(strings.Builder), study.Result{}); err != nil {
 		t.Error(err)
@@ -109,7 +129,7 @@ func TestTables(t *testing.T) {
 	for _, want := range []string{
 		"go run ./bench -short: short form, PostgreSQL 15.1, a server of the bench's own, 2 cores, 2025-01-02 03:04Z\n",
 		"\nBounds\nwork         want       got  met\nthis & that  at most 1  0.5  yes\nthe other    at most 1  2    no\nbeside                  3    -\n",
-		"\nDrains of events\n", "one DELETE    all        1",
+		"\nWhat retention adds", "+4.0 %", "\nDrains of events\n", "one DELETE    all        1",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the tables do not have %q:\n%s", want, out.String())

@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -34,6 +35,11 @@ type dot struct{ X, Y float64 }
 type tick struct {
 	At   float64
 	Text string
+}
+
+// Empty says that there is nothing to show.
+func (p lines) Empty() bool {
+	return !slices.ContainsFunc(p.Series, func(s series) bool { return s.Points != "" })
 }
 
 // data is a series before it is laid out.
@@ -138,6 +144,9 @@ type bars struct {
 	Height      float64
 	Bars        []bar
 }
+
+// Empty says that there is nothing to show.
+func (p bars) Empty() bool { return len(p.Bars) == 0 }
 
 type bar struct {
 	Name, Class, Text string

@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/olekukonko/tablewriter"
@@ -42,11 +43,48 @@ func sheets(r study.Result) []sheet {
 	for _, f := range r.Foreground {
 		load.Rows = append(load.Rows, []string{f.Beside, fmt.Sprintf("%.0f", f.Rate), fmt.Sprintf("%.0f", f.TPS), fmt.Sprintf("%.1f", f.P50), fmt.Sprintf("%.1f", f.P99), fmt.Sprintf("%.1f", f.Max), fmt.Sprintf("%.1f", f.Over), count(f.Rows)})
 	}
-	return []sheet{bounds, compared("Drains of events", r.Events), compared("Drains of jobs", r.Jobs), owners, idle, first, load}
+	all := []sheet{bounds, compared("Drains of events", "of one DELETE", r.Events), compared("Drains of jobs", "of one DELETE", r.Jobs), owners, idle, first}
+	if r.Domain != nil {
+		all = append(all, domain(*r.Domain)...)
+	}
+	all = append(all, load)
+	return slices.DeleteFunc(all, func(s sheet) bool { return len(s.Rows) == 0 && s.Title != bounds.Title })
 }
 
-func compared(title string, rows []study.Row) sheet {
-	s := sheet{Title: title, Headers: []string{"subject", "limit", "batches", "trips", "buffers/row", "buffers/batch", "WAL/row", "WAL/batch", "rows/s", "of one DELETE", "batch p50 ms", "p99", "max"}}
+// domain are the tables of the domain events.
+func domain(d study.Domain) []sheet {
+	idle := sheet{Title: "Idle sweeps of domain events, in buffers", Headers: []string{"live", "of them held", "history", "deliveries"}}
+	shapes := sheet{Title: "The same, other subjects", Headers: slices.Clone(idle.Headers)}
+	for n, i := range d.Idle {
+		first, next := i.BeforeVacuum()
+		of := []string{count(i.Live()), count(i.Held), count(i.History), count(i.Deliveries)}
+		row, other := slices.Clone(of), slices.Clone(of)
+		for _, a := range i.Arms {
+			if n == 0 {
+				idle.Headers = append(idle.Headers, a.Arm)
+			}
+			row = append(row, count(int(a.Buffers)))
+		}
+		for _, a := range i.Shapes {
+			if n == 0 {
+				shapes.Headers = append(shapes.Headers, a.Arm)
+			}
+			other = append(other, count(int(a.Buffers)))
+		}
+		idle.Rows, shapes.Rows = append(idle.Rows, append(row, count(int(i.Total())), count(int(first)), count(int(next)))), append(shapes.Rows, other)
+	}
+	idle.Headers = append(idle.Headers, "together", "first before VACUUM", "next")
+	records := sheet{Title: "What retention adds to work on domain events", Headers: []string{"work", "of", "WAL bytes without", "with", "more", "time, with to without", "us"}}
+	for _, k := range d.Records {
+		records.Rows = append(records.Rows, []string{
+			k.Kind, k.Of, fmt.Sprintf("%.0f", k.PlainWAL()), fmt.Sprintf("%.0f", k.WholeWAL()), fmt.Sprintf("%+.1f %%", 100*(k.WholeWAL()/max(1, k.PlainWAL())-1)), fmt.Sprintf("%.2f", k.Time), fmt.Sprintf("%.1f", k.Micros),
+		})
+	}
+	return []sheet{idle, shapes, records, compared("Drains of domain events", "of the first", d.Drains)}
+}
+
+func compared(title, of string, rows []study.Row) sheet {
+	s := sheet{Title: title, Headers: []string{"subject", "limit", "batches", "trips", "buffers/row", "buffers/batch", "WAL/row", "WAL/batch", "rows/s", of, "batch p50 ms", "p99", "max"}}
 	for _, r := range rows {
 		limit := "all"
 		if r.Limit > 0 {

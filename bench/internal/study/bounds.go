@@ -98,17 +98,35 @@ func named(rows []Row, subject string) Row {
 	panic("bench: no subject " + subject)
 }
 
-// bounds are all that must hold, in the order in which they are shown.
-func (r *Result) bounds() []Bound {
+// bounds are all that must hold, in the order in which they are shown, of the parts that were measured.
+func (r *Result) bounds() (bs []Bound) {
+	for _, part := range []struct {
+		name   string
+		bounds func() []Bound
+	}{
+		{"events", r.eventBounds}, {"curves", r.curveBounds}, {"owners", r.ownerBounds}, {"idle", r.idleBounds}, {"first", r.firstBounds},
+		{"domain", r.domainBounds}, {"memory", r.memoryBounds}, {"load", r.loadBounds},
+	} {
+		if r.has(part.name) {
+			bs = append(bs, part.bounds()...)
+		}
+	}
+	return bs
+}
+
+func (r *Result) eventBounds() []Bound {
 	ours, theirs, adapted := named(r.Events, "ours"), named(r.Events, "ctid IN"), named(r.Events, "ours, adapted")
 	if anew := named(r.Events, "ctid IN, planned anew"); anew.RowsPerSecond > theirs.RowsPerSecond {
 		theirs = anew
 	}
-	bs := []Bound{
+	return []Bound{
 		ratioBound(fmt.Sprintf("drain of (a), %d a batch, against %s", ours.Limit, theirs.Subject), "at least 2 times its rows/s", ours.RowsPerSecond/theirs.RowsPerSecond, 2, ""),
 		ratioBound("drain of (a), adapted batches, against one DELETE", "at least 0.8 times its rows/s", adapted.OfFirst, 0.8, fmt.Sprintf(" (rounds %.2f)", adapted.Ratios)),
 		{Work: "drain of (a), adapted batches: the slowest batch", Want: "at most 100 ms", Got: fmt.Sprintf("%.0f ms", adapted.Max), Met: adapted.Max <= 100},
 	}
+}
+
+func (r *Result) curveBounds() (bs []Bound) {
 	for _, c := range r.Curves {
 		d := measure.Drain{Batches: c.Batches}
 		switch c.Name {
@@ -122,7 +140,10 @@ func (r *Result) bounds() []Bound {
 			bs = append(bs, FlatBound(d, c.Limit))
 		}
 	}
-	bs = append(bs, HeldBound(r.Held))
+	return append(bs, HeldBound(r.Held))
+}
+
+func (r *Result) ownerBounds() (bs []Bound) {
 	for n, o := range r.Owners {
 		wal, took := OwnerBound(o), Bound{
 			Work: fmt.Sprintf("owner lock against none, %d rows an owner: time", o.PerOwner), Want: "more by 10 % at most", Got: more(o.Time), Met: o.Time <= 1.10,
@@ -132,12 +153,20 @@ func (r *Result) bounds() []Bound {
 		}
 		bs = append(bs, wal, took)
 	}
+	return bs
+}
+
+func (r *Result) idleBounds() (bs []Bound) {
 	for _, i := range r.Idle {
 		bs = append(bs, IdleBound(i))
 	}
 	for _, i := range r.Idle {
 		bs = append(bs, AfterBound(i))
 	}
+	return bs
+}
+
+func (r *Result) firstBounds() (bs []Bound) {
 	for _, led := range []string{"state", "age"} {
 		var mine, id First
 		for _, f := range r.First {
@@ -151,18 +180,27 @@ func (r *Result) bounds() []Bound {
 		}
 		bs = append(bs, FirstBound(mine, id))
 	}
+	return bs
+}
+
+func (r *Result) memoryBounds() []Bound {
 	memory := Bound{Work: fmt.Sprintf("prunectl's peak memory over %d rows", r.Memory.Rows), Want: "at most 40 MB, flat", Got: "not measured on this system"}
 	if m := r.Memory; m.OK {
 		memory.Got, memory.Met = fmt.Sprintf("%.1f MB, %.1f MB after a tenth of the time", m.MB, m.Tenth), m.MB <= 40
 	}
+	return []Bound{memory}
+}
+
+func (r *Result) loadBounds() []Bound {
 	alone, beside, other := r.Foreground[0], r.Foreground[1], r.Foreground[3]
-	return append(bs, memory,
+	return []Bound{
 		ratioBound(fmt.Sprintf("pgbench at %.0f tps, half its maximum, beside the drain", beside.Rate), "at least 0.95 of that rate", beside.TPS/beside.Rate, 0.95,
 			fmt.Sprintf(" (alone %.2f, beside one DELETE %.2f)", alone.TPS/alone.Rate, other.TPS/other.Rate)),
-		Bound{
+		{
 			Work: "the same: p99 of its latency against alone", Want: "at most 1.5 times",
 			Got: fmt.Sprintf("%.2f (%.1f ms against %.1f ms; beside one DELETE %.1f ms)", beside.P99/alone.P99, beside.P99, alone.P99, other.P99), Met: beside.P99 <= 1.5*alone.P99,
-		})
+		},
+	}
 }
 
 // Broken are the bounds on costs that do not hold.

@@ -25,17 +25,21 @@ func (b *Bench) Drained(ctx context.Context, pop place.Population, s workload.Su
 // OldSnapshot drains (a) while another session could still ask for every row that was there at the beginning, so that
 // nothing dead is forgotten.
 func (b *Bench) OldSnapshot(ctx context.Context, s workload.Subject) (d measure.Drain, err error) {
-	err = b.on(ctx, b.Size.a(), func(c *place.Clone) error {
+	return b.older(ctx, b.Size.a(), s)
+}
+
+func (b *Bench) older(ctx context.Context, pop place.Population, s workload.Subject) (d measure.Drain, err error) {
+	err = b.on(ctx, pop, func(c *place.Clone) error {
 		old, err := c.Connect(ctx)
 		if err != nil {
 			return err
 		}
-		for _, sql := range []string{"BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT count(*) FROM runs"} {
+		for _, sql := range []string{"BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT count(*) FROM pg_class"} {
 			if _, err := old.Exec(ctx, sql); err != nil {
 				return err
 			}
 		}
-		d, err = measure.Run(ctx, b.Place, b.Size.a(), s, measure.Choice{Costs: true, Clone: c})
+		d, err = measure.Run(ctx, b.Place, pop, s, measure.Choice{Costs: true, Clone: c})
 		return err
 	})
 	return d, err
@@ -281,5 +285,6 @@ func (b *Bench) CostBounds(ctx context.Context) (bounds []Bound, err error) {
 		}
 		bounds = append(bounds, FirstBound(mine, theirs))
 	}
-	return bounds, nil
+	more, err := b.domainCosts(ctx)
+	return append(bounds, more...), err
 }

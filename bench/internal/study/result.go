@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/prunectl/prunectl/bench/internal/measure"
@@ -18,6 +19,7 @@ type Result struct {
 	Own     bool      `json:"own_server"`
 	Cores   int       `json:"cores"`
 	Size    Size      `json:"size"`
+	Parts   []string  `json:"parts"` // that were measured
 
 	Events     []Row          `json:"events"` // (a)
 	Jobs       []Row          `json:"jobs"`   // (d), state-led
@@ -28,46 +30,72 @@ type Result struct {
 	First      []First        `json:"first_batches"`
 	Memory     measure.Memory `json:"memory"`
 	Foreground []Foreground   `json:"foreground"`
+	Domain     *Domain        `json:"domain,omitempty"` // (c)
 
 	Bounds []Bound `json:"bounds"`
 }
 
-// Everything is the whole bench. What fails ends it: a figure that is missing would be taken for one that is fine.
-func (b *Bench) Everything(ctx context.Context) (r Result, err error) {
+// part is one question of the bench.
+type part struct {
+	name, what string
+	images     bool // with full page images; else without, or as do says
+	do         func(*Bench, context.Context, *Result) error
+}
+
+var parts = []part{
+	{"curves", "what the batches of a drain cost", false, (*Bench).curves},
+	{"owners", "the owner lock", false, (*Bench).owners},
+	{"idle", "idle sweeps", false, (*Bench).idle},
+	{"first", "first batches of jobs", false, (*Bench).firsts},
+	{"domain", "domain events", false, (*Bench).domain},
+	{"events", "subjects on events", false, (*Bench).events},
+	{"jobs", "subjects on jobs", false, (*Bench).jobs},
+	{"load", "a load beside a drain", true, (*Bench).load},
+	{"memory", "the command's memory", true, (*Bench).memory},
+}
+
+// Parts are the names of what the bench asks, in the order in which it does.
+func Parts() (names []string) {
+	for _, p := range parts {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+func (r *Result) has(part string) bool { return slices.Contains(r.Parts, part) }
+
+// Everything is the whole bench, or those of its parts that are named. What fails ends it: a figure that is missing would be
+// taken for one that is fine.
+func (b *Bench) Everything(ctx context.Context, only ...string) (r Result, err error) {
 	r.When, r.Server, r.Own, r.Cores, r.Size = time.Now().UTC().Truncate(time.Second), "PostgreSQL "+b.Place.Version, b.Place.Own, b.Place.Cores, b.Size
-	for _, step := range []struct {
-		what string
-		do   func(context.Context, *Result) error
-	}{
-		{"what the batches of a drain cost", b.curves},
-		{"the owner lock", b.owners},
-		{"idle sweeps", b.idle},
-		{"first batches of jobs", b.firsts},
-		{"subjects on events", b.events},
-		{"subjects on jobs", b.jobs},
-		{"a load beside a drain", func(ctx context.Context, r *Result) (err error) {
-			r.Foreground, err = b.Foreground(ctx)
-			return err
-		}},
-		{"the command's memory", func(ctx context.Context, r *Result) (err error) {
-			r.Memory, err = measure.Command(ctx, b.Place, workload.Log{Rows: b.Size.Log})
-			return err
-		}},
-	} {
-		b.Tell("%s", step.what)
-		if err := step.do(ctx, &r); err != nil {
-			return r, fmt.Errorf("%s: %w", step.what, err)
+	for _, p := range parts {
+		if len(only) > 0 && !slices.Contains(only, p.name) {
+			continue
 		}
+		b.Tell("%s", p.what)
+		if err := b.Place.Images(ctx, p.images); err != nil {
+			return r, err
+		}
+		if err := p.do(b, ctx, &r); err != nil {
+			return r, fmt.Errorf("%s: %w", p.what, err)
+		}
+		r.Parts = append(r.Parts, p.name)
 	}
 	r.Bounds = r.bounds()
 	return r, nil
 }
 
-// curves counts with full page images off, as do owners, idle and firsts.
+func (b *Bench) load(ctx context.Context, r *Result) (err error) {
+	r.Foreground, err = b.Foreground(ctx)
+	return err
+}
+
+func (b *Bench) memory(ctx context.Context, r *Result) (err error) {
+	r.Memory, err = measure.Command(ctx, b.Place, workload.Log{Rows: b.Size.Log})
+	return err
+}
+
 func (b *Bench) curves(ctx context.Context, r *Result) error {
-	if err := b.Place.Images(ctx, false); err != nil {
-		return err
-	}
 	add := func(name string, s workload.Subject, d measure.Drain) {
 		r.Curves = append(r.Curves, Curve{Name: name, Limit: s.Limit, Batches: d.Batches})
 	}
@@ -116,7 +144,7 @@ func (b *Bench) owners(ctx context.Context, r *Result) error {
 			return err
 		}
 	}
-	return b.Place.Images(ctx, false)
+	return nil
 }
 
 // idle looks at the population in three sizes: over its history, and with it over the rows of live runs.

@@ -16,7 +16,8 @@ type Size struct {
 	Single workload.Events `json:"single"`   // one event a run
 	Jobs   workload.Jobs   `json:"jobs"`     //
 	Log    int             `json:"log_rows"` // that the command drains while its memory is watched
-	Limit  int             `json:"limit"`    // of a batch of events
+	Domain DomainSize      `json:"domain"`
+	Limit  int             `json:"limit"` // of a batch of events
 	// OldLimit is that beside an older snapshot: a batch must be large enough for the rows that are held from the beginning
 	// on not to fill it.
 	OldLimit int `json:"old_snapshot_limit"`
@@ -37,17 +38,25 @@ func Full() Size {
 		Events: workload.Events{Runs: 20_000, PerRun: 100, Note: note}, Head: 500_000,
 		Single: workload.Events{Runs: 200_000, PerRun: 1, Note: note},
 		Jobs:   workload.Jobs{Waiting: 1_000_000, Due: 300_000}, Log: 10_000_000,
+		Domain: DomainSize{
+			Events: workload.Domain{Own: 50_000, Held: 5_000, History: 60_000}, Held: []int{50_000, 500_000},
+			Due: 100_000, Limit: 5000, Backlog: 1000, Fanout: 20_000, Chunk: 500, Pairs: 40, Each: 500,
+		},
 		Limit: 5000, OldLimit: 5000, JobsLimit: 1000, Rounds: 5, Load: 10 * time.Second, Loads: 3,
 	}
 }
 
-// Short is a twentieth of it. A batch of events is a tenth, so that there are batches enough to compare.
+// Short is a twentieth of it, and a tenth of the domain events. A batch of events is a tenth, so that there are batches enough to compare.
 func Short() Size {
 	return Size{
 		Form:   "short",
 		Events: workload.Events{Runs: 1_000, PerRun: 100, Note: note}, Head: 25_000,
 		Single: workload.Events{Runs: 10_000, PerRun: 1, Note: note},
 		Jobs:   workload.Jobs{Waiting: 50_000, Due: 15_000}, Log: 500_000,
+		Domain: DomainSize{
+			Events: workload.Domain{Own: 5_000, Held: 500, History: 6_000},
+			Due:    10_000, Limit: 5000, Backlog: 1000, Fanout: 20_000, Chunk: 500, Pairs: 10, Each: 500,
+		},
 		Limit: 500, OldLimit: 2000, JobsLimit: 50, Rounds: 1, Load: 3 * time.Second, Loads: 1,
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/prunectl/prunectl/bench/internal/place"
 	"github.com/prunectl/prunectl/eventlog"
-	"github.com/prunectl/prunectl/migrations"
 	"github.com/prunectl/prunectl/policy"
 )
 
@@ -40,12 +39,7 @@ func (e Events) Population() place.Population {
 }
 
 func (e Events) fill(ctx context.Context, config *pgx.ConnConfig) error {
-	m, err := migrations.New(config, migrations.Options{Component: "run_events"})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = m.Close() }()
-	if _, err := m.Up(ctx); err != nil {
+	if err := migrated(ctx, config, "run_events"); err != nil {
 		return err
 	}
 	conn, err := pgx.ConnectConfig(ctx, config)

@@ -14,11 +14,28 @@ import (
 
 // Ours is a sweep of the library in batches of a fixed limit, its arms one after the other.
 func Ours(name string, s policy.Sweep, now time.Time, limit int) Subject {
+	return Sweeps(name, []policy.Sweep{s}, limit, now)
+}
+
+// Sweeps is several of them, one after the other, at each of the times.
+func Sweeps(name string, ss []policy.Sweep, limit int, times ...time.Time) Subject {
 	return Subject{Name: name, About: "the library, batches of a fixed limit", Limit: limit, Ours: true, Open: func(ctx context.Context, conn *pgx.Conn) (Drain, error) {
-		arms, err := open(ctx, conn, s)
+		var arms []*postgres.Arm
+		for _, s := range ss {
+			more, err := open(ctx, conn, s)
+			if err != nil {
+				return nil, err
+			}
+			arms = append(arms, more...)
+		}
 		return func(ctx context.Context, each func(Batch) error) error {
-			return fixed(ctx, arms, now, limit, true, each)
-		}, err
+			for _, now := range times {
+				if err := fixed(ctx, arms, now, limit, true, each); err != nil {
+					return enough(err)
+				}
+			}
+			return nil
+		}, nil
 	}}
 }
 
@@ -28,7 +45,7 @@ func OursWithoutCursor(name string, s policy.Sweep, now time.Time, limit int) Su
 	return Subject{Name: name, About: "the library, without its cursor", Limit: limit, Open: func(ctx context.Context, conn *pgx.Conn) (Drain, error) {
 		arms, err := open(ctx, conn, s)
 		return func(ctx context.Context, each func(Batch) error) error {
-			return fixed(ctx, arms, now, limit, false, each)
+			return enough(fixed(ctx, arms, now, limit, false, each))
 		}, err
 	}}
 }
@@ -43,8 +60,8 @@ func fixed(ctx context.Context, arms []*postgres.Arm, now time.Time, limit int, 
 			if err != nil {
 				return err
 			}
-			if err := each(Batch{Examined: res.Examined, Removed: res.Removed, Took: took, Limit: limit}); err != nil {
-				return enough(err)
+			if err := each(Batch{Arm: arm.Spec().Name, Examined: res.Examined, Removed: res.Removed + res.Children, Took: took, Limit: limit}); err != nil {
+				return err
 			}
 			last = res.End
 			if cursor {
@@ -81,7 +98,7 @@ func adapted(ctx context.Context, s policy.Sweep, arms []*postgres.Arm, now time
 		if ended != nil {
 			return
 		}
-		if ended = each(Batch{Examined: p.Batch.Examined, Removed: p.Batch.Removed, Took: p.Took, Limit: p.Limit}); ended != nil {
+		if ended = each(Batch{Examined: p.Batch.Examined, Removed: p.Batch.Removed + p.Batch.Children, Took: p.Took, Limit: p.Limit}); ended != nil {
 			close(stop)
 		}
 	}

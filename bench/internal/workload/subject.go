@@ -10,8 +10,9 @@ import (
 
 // Batch is what one batch of a subject did.
 type Batch struct {
-	Examined int // 0 where the subject does not say
-	Removed  int
+	Arm      string // of ours
+	Examined int    // 0 where the subject does not say
+	Removed  int    // rows of all tables
 	Took     time.Duration
 	Limit    int // 0: none
 }
@@ -35,6 +36,21 @@ func ready(drain func(ctx context.Context, conn *pgx.Conn, each func(Batch) erro
 	return func(_ context.Context, conn *pgx.Conn) (Drain, error) {
 		return func(ctx context.Context, each func(Batch) error) error { return drain(ctx, conn, each) }, nil
 	}
+}
+
+// Twice is the subject two times over, in one session.
+func Twice(s Subject) Subject {
+	open := s.Open
+	s.Open = func(ctx context.Context, conn *pgx.Conn) (Drain, error) {
+		drain, err := open(ctx, conn)
+		return func(ctx context.Context, each func(Batch) error) error {
+			if err := drain(ctx, each); err != nil {
+				return err
+			}
+			return drain(ctx, each)
+		}, err
+	}
+	return s
 }
 
 // ErrEnough ends a drain early.
