@@ -1,6 +1,7 @@
 package migrations
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -14,11 +15,14 @@ import (
 var files embed.FS
 
 // Index is an index that a component declares. Its columns are plain, ascending,
-// in a btree, without a predicate.
+// in a btree.
 type Index struct {
 	// Name and Table are in the component's schema and need no quotes.
 	Name, Table string
 	Columns     []string
+	// Where is the predicate of a partial index as the server prints it, so that it
+	// can be compared; "" where it has none.
+	Where string
 	// Version is the version of the component that builds it.
 	Version int
 }
@@ -33,7 +37,10 @@ func (v Version) String() string { return fmt.Sprintf("%d %s", v.Number, v.Name)
 
 // component is a schema that we own, as data.
 type component struct {
-	name    string
+	name string
+	// schema is where it goes unless another one is named, made by its first version
+	// where it is missing; "" for public, which has to be there, as any other.
+	schema  string
 	indexes []Index
 	// facts are what the SQL files of the component are rendered with besides the
 	// schema: declarations that live elsewhere.
@@ -50,7 +57,7 @@ type version struct {
 	indexes []Index
 }
 
-var components = []*component{runEvents()}
+var components = []*component{runEvents(), domainEvents(), inboxOutbox()}
 
 // Components returns the names of the schemas that we own.
 func Components() []string {
@@ -59,6 +66,16 @@ func Components() []string {
 		names = append(names, c.name)
 	}
 	return names
+}
+
+// DefaultSchema is the schema of a component's tables where none is named: public,
+// or one of the component's own. An unknown component has none.
+func DefaultSchema(component string) string {
+	c, err := find(component)
+	if err != nil {
+		return ""
+	}
+	return cmp.Or(c.schema, "public")
 }
 
 // Versions returns the versions of a component that this program knows, oldest

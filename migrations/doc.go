@@ -1,7 +1,10 @@
 // Package migrations installs the schemas that prunectl owns. Each is a
 // component: a numbered list of versions, each an SQL file with its own way down,
 // and the indexes it declares. The component run_events has the runs, their
-// append-only events and the index that the sweep of them walks.
+// append-only events and the index that the sweep of them walks. The component
+// domain_events has events, their deliveries to receivers and the newest success of
+// each receiver, with triggers that park an event which a dead letter keeps, and that
+// remember the success of a delivery before it is deleted or reopened.
 //
 // A component lives in one schema of one database. What was applied is kept there
 // in a ledger of its own, the table prunectl_<component>_migrations, written by

@@ -44,7 +44,7 @@ func (m *Migrator) explain(v version, err error) error {
 	case stateHoldsRows:
 		return fmt.Errorf("%s: %w: %s; %s", where, ErrHoldsRows, pg.Message, pg.Hint)
 	case "42P07": // duplicate_table
-		return fmt.Errorf("%s: %w; it is not recorded as ours in %s: install into another schema, or, where a restore lost the record, insert (%d, '%s') there",
+		return fmt.Errorf("%s: %w; it is not recorded as ours in %s: install into another schema, or, where a restore lost the record, insert (%d, '%s') there (the printed SQL has the table)",
 			where, err, m.ledger.qualified(), v.number, v.name)
 	case "42P01": // undefined_table
 		return fmt.Errorf("%s: %w; %s records an earlier version whose tables are not there: restore them, or delete its rows and start anew",

@@ -18,7 +18,7 @@ type found struct {
 	table      string // in the same schema, indexes never leave their table's
 	valid      bool
 	unique     bool
-	partial    bool
+	where      string // its predicate
 	definition string // pg_get_indexdef
 	builder    int    // a session that is building it, 0 where none is seen
 }
@@ -33,7 +33,7 @@ SELECT c.relkind::text,
        coalesce(t.relname, ''),
        coalesce(i.indisvalid AND i.indisready AND i.indislive, false),
        coalesce(i.indisunique, false),
-       i.indpred IS NOT NULL,
+       coalesce(pg_catalog.pg_get_expr(i.indpred, i.indrelid), ''),
        coalesce(pg_catalog.pg_get_indexdef(i.indexrelid), ''),
        coalesce((SELECT max(p.pid) FROM pg_catalog.pg_stat_progress_create_index p
                   WHERE p.index_relid = c.oid AND p.datid = (SELECT d.oid FROM pg_catalog.pg_database d
@@ -43,7 +43,7 @@ SELECT c.relkind::text,
   LEFT JOIN pg_catalog.pg_index i ON i.indexrelid = c.oid
   LEFT JOIN pg_catalog.pg_class t ON t.oid = i.indrelid
  WHERE n.nspname = $1 AND c.relname = $2`, schema, x.Name).
-		Scan(&f.kind, &f.table, &f.valid, &f.unique, &f.partial, &f.definition, &f.builder)
+		Scan(&f.kind, &f.table, &f.valid, &f.unique, &f.where, &f.definition, &f.builder)
 	if errors.Is(err, sql.ErrNoRows) {
 		return found{}, nil
 	}
@@ -57,9 +57,9 @@ SELECT c.relkind::text,
 // and the tablespace are left to those who run the database.
 func (f found) declared(x Index) bool {
 	_, method, _ := strings.Cut(f.definition, " USING ")
+	method, _, _ = strings.Cut(method, " WHERE ")
 	method, _, _ = strings.Cut(method, " WITH (")
-	return f.kind == "i" && f.table == x.Table && !f.unique && !f.partial &&
-		method == "btree ("+strings.Join(x.Columns, ", ")+")"
+	return f.kind == "i" && f.table == x.Table && !f.unique && f.where == x.Where && method == x.method()
 }
 
 // fault says what is wrong with f as the index x, nothing where nothing is.
@@ -80,5 +80,21 @@ func (f found) differs(x Index) string {
 	if is == "" {
 		is = "no index"
 	}
-	return fmt.Sprintf("%s is %s and not the declared btree (%s) on %s", x.Name, is, strings.Join(x.Columns, ", "), x.Table)
+	want := x.method() + " on " + x.Table
+	if x.Where != "" {
+		want += " where " + x.Where
+	}
+	return fmt.Sprintf("%s is %s and not the declared %s", x.Name, is, want)
 }
+
+// create is the statement that builds the index in a schema, whose name comes quoted; how are
+// its first words.
+func (x Index) create(how, schema string) string {
+	text := fmt.Sprintf("%s %s\n  ON %s.%s (%s)", how, x.Name, schema, x.Table, strings.Join(x.Columns, ", "))
+	if x.Where != "" {
+		text += "\n  WHERE " + x.Where
+	}
+	return text
+}
+
+func (x Index) method() string { return "btree (" + strings.Join(x.Columns, ", ") + ")" }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/prunectl/prunectl/internal/pgtest"
 )
 
 // A build that died leaves an index of the right name that the planner never uses.
@@ -143,29 +145,65 @@ func TestAVersionIsNotRecordedOverAnInvalidIndex(t *testing.T) {
 
 // The index is declared once: what the SQL builds is what the declaration says.
 func TestEveryDeclaredIndexIsBuiltByItsVersion(t *testing.T) {
-	db := installed.New(t)
-	m := migrator(t, db.DSN)
-	declared := Indexes("run_events")
-	if len(declared) == 0 {
-		t.Fatal("none is declared")
-	}
-	for _, x := range declared {
-		f, err := lookUp(t.Context(), m.db, "public", x)
-		if err != nil {
-			t.Fatal(err)
+	for component, db := range map[string]*pgtest.DB{"run_events": installed.New(t), "domain_events": withEvents.New(t)} {
+		m := migrator(t, db.DSN, func(o *Options) { o.Component = component })
+		declared := Indexes(component)
+		if len(declared) == 0 {
+			t.Fatal("none is declared")
 		}
-		if fault := f.fault(x); fault != "" {
-			t.Error(fault)
+		for _, x := range declared {
+			f, err := lookUp(t.Context(), m.db, "public", x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if fault := f.fault(x); fault != "" {
+				t.Error(fault)
+			}
 		}
 	}
 	if Indexes("nothing") != nil || Versions("nothing") != nil {
 		t.Error("an unknown component has something")
 	}
-	var all []string
-	for _, v := range Versions("run_events") {
-		all = append(all, v.String())
+	for component, want := range map[string][]string{
+		"run_events":    {"1 create_tables", "2 add_retention_index"},
+		"domain_events": {"1 create_tables", "2 add_indexes"},
+	} {
+		var all []string
+		for _, v := range Versions(component) {
+			all = append(all, v.String())
+		}
+		equal(t, "versions", all, want)
 	}
-	equal(t, "versions", all, []string{"1 create_tables", "2 add_retention_index"})
+}
+
+// A predicate is part of the definition.
+func TestAnIndexWithAnotherPredicateIsRefused(t *testing.T) {
+	for name, make := range map[string]string{
+		"none":                         `create index domain_events_parked on domain_events (recorded_at, id)`,
+		"another":                      `create index domain_events_parked on domain_events (recorded_at, id) where not parked`,
+		"a narrower one":               `create index domain_events_parked on domain_events (recorded_at, id) where parked and type = 'x'`,
+		"another, with a fill factor":  `create index domain_events_parked on domain_events (recorded_at, id) with (fillfactor = 90) where not parked`,
+		"none, and a column too many":  `create index domain_events_parked on domain_events (recorded_at, id, parked)`,
+		"the one, and another column":  `create index domain_events_parked on domain_events (recorded_at, type) where parked`,
+		"the one, on a column less":    `create index domain_events_parked on domain_events (recorded_at) where parked`,
+		"the one, on included columns": `create index domain_events_parked on domain_events (recorded_at, id) include (type) where parked`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := withEvents.New(t)
+			db.Exec(t, `drop index domain_events_parked`)
+			db.Exec(t, make)
+			m := migrator(t, db.DSN, ofEvents)
+			if _, err := m.Up(bounded(t)); !errors.Is(err, ErrIndexDiffers) || !strings.Contains(err.Error(), "the declared btree (recorded_at, id) on domain_events where parked") {
+				t.Errorf("up: %v", err)
+			}
+		})
+	}
+	t.Run("the one, with a fill factor", func(t *testing.T) {
+		db := withEvents.New(t)
+		db.Exec(t, `drop index domain_events_parked`)
+		db.Exec(t, `create index domain_events_parked on domain_events (recorded_at, id) with (fillfactor = 90) where parked`)
+		up(t, migrator(t, db.DSN, ofEvents))
+	})
 }
 
 // A build that somebody else has under way is not taken for a dead one.

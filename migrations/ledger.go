@@ -83,13 +83,10 @@ SELECT EXISTS (SELECT FROM pg_catalog.pg_class c
 	return exists, nil
 }
 
-// CreateVersionTable implements [database.Store].
-func (l ledger) CreateVersionTable(ctx context.Context, db database.DBTxConn) error {
-	if _, err := db.ExecContext(ctx, l.createText()); err != nil {
-		return fmt.Errorf("create %s: %w", l.qualified(), err)
-	}
-	return nil
-}
+// CreateVersionTable implements [database.Store]. It leaves that to Insert: the
+// table comes in the transaction of the first version, so that nothing is left of
+// one that failed, and so that this version can make the schema.
+func (l ledger) CreateVersionTable(context.Context, database.DBTxConn) error { return nil }
 
 // Insert implements [database.Store]. It records a version only when every index
 // that the version declares is there, valid and as declared.
@@ -98,6 +95,11 @@ func (l ledger) Insert(ctx context.Context, db database.DBTxConn, req database.I
 		return nil // the library's mark of an empty ledger; ours says it by being empty
 	}
 	v := l.component.versions[req.Version-1]
+	if v.number == 1 {
+		if _, err := db.ExecContext(ctx, l.createText()); err != nil {
+			return fmt.Errorf("create %s: %w", l.qualified(), err)
+		}
+	}
 	for _, x := range v.indexes {
 		found, err := lookUp(ctx, db, l.schema, x)
 		if err != nil {
@@ -125,8 +127,15 @@ func (l ledger) Delete(ctx context.Context, db database.DBTxConn, version int64)
 
 // GetMigration implements [database.Store].
 func (l ledger) GetMigration(ctx context.Context, db database.DBTxConn, version int64) (*database.GetMigrationResult, error) {
+	exists, err := l.TableExists(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	if !exists {
+		return nil, database.ErrVersionNotFound
+	}
 	found := database.GetMigrationResult{IsApplied: true}
-	err := db.QueryRowContext(ctx, `SELECT applied_at FROM `+l.qualified()+` WHERE version = $1`, version).Scan(&found.Timestamp)
+	err = db.QueryRowContext(ctx, `SELECT applied_at FROM `+l.qualified()+` WHERE version = $1`, version).Scan(&found.Timestamp)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, database.ErrVersionNotFound
 	}

@@ -12,20 +12,27 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// installed is a database with all of run_events.
-var installed = pgtest.NewTemplate("run_events", func(ctx context.Context, dsn string) error {
-	config, err := pgx.ParseConfig(dsn)
-	if err != nil {
+// installed and withEvents are databases with all of run_events and domain_events.
+var (
+	installed  = pgtest.NewTemplate("run_events", install("run_events"))
+	withEvents = pgtest.NewTemplate("domain_events", install("domain_events"))
+)
+
+func install(component string) func(ctx context.Context, dsn string) error {
+	return func(ctx context.Context, dsn string) error {
+		config, err := pgx.ParseConfig(dsn)
+		if err != nil {
+			return err
+		}
+		m, err := New(config, Options{Component: component})
+		if err != nil {
+			return err
+		}
+		defer m.Close()
+		_, err = m.Up(ctx)
 		return err
 	}
-	m, err := New(config, Options{Component: "run_events"})
-	if err != nil {
-		return err
-	}
-	defer m.Close()
-	_, err = m.Up(ctx)
-	return err
-})
+}
 
 // bound is how long a test waits for what should come at once, on a busy machine.
 const bound = 45 * time.Second
@@ -56,6 +63,8 @@ func migrator(t *testing.T, dsn string, change ...func(*Options)) *Migrator {
 	t.Cleanup(func() { m.Close() })
 	return m
 }
+
+func ofEvents(o *Options) { o.Component = "domain_events" }
 
 func inSchema(name string) func(*Options) { return func(o *Options) { o.Schema = name } }
 

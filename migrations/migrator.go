@@ -22,8 +22,10 @@ const DefaultLockWait = 5 * time.Minute
 type Options struct {
 	// Component is one of Components().
 	Component string
-	// Schema is the schema of the component's tables and ledger, public when empty.
-	// It must exist. Any name will do, it is quoted, but for one with a line break.
+	// Schema is the schema of the component's tables and ledger, DefaultSchema when
+	// empty. It must exist, but for a component that has a schema of its own: that one
+	// makes it, whatever its name. Any name will do, it is quoted, but for one with a
+	// line break.
 	Schema string
 	// LockWait is how long another migrator of the same component and schema is
 	// waited for, in whole seconds; DefaultLockWait when zero.
@@ -48,7 +50,7 @@ func New(config *pgx.ConnConfig, o Options) (*Migrator, error) {
 	if err != nil {
 		return nil, err
 	}
-	schema := cmp.Or(o.Schema, "public")
+	schema := cmp.Or(o.Schema, DefaultSchema(o.Component))
 	if err := checkSchema(schema); err != nil {
 		return nil, err
 	}
@@ -117,7 +119,7 @@ func (m *Migrator) Up(ctx context.Context) ([]Applied, error) {
 
 // up applies one version in a turn of its own, nil where it is applied already.
 func (m *Migrator) up(ctx context.Context, v version) (*Applied, error) {
-	rebuilt := false
+	began, rebuilt := time.Now(), false
 	provider, turn, err := m.provider(func(ctx context.Context, conn *sql.Conn) error {
 		return m.beforeUp(ctx, conn, v, &rebuilt)
 	})
@@ -130,6 +132,8 @@ func (m *Migrator) up(ctx context.Context, v version) (*Applied, error) {
 	switch {
 	case turn.refused != nil:
 		return nil, turn.refused
+	case errors.Is(err, goose.ErrAlreadyApplied) && rebuilt:
+		return &Applied{Version: v.public(), Duration: time.Since(began), Rebuilt: true}, nil
 	case errors.Is(err, goose.ErrAlreadyApplied):
 		return nil, nil
 	case err != nil:
@@ -199,22 +203,29 @@ func (m *Migrator) failed(ctx context.Context, v version, err error) error {
 // writable says early, and in our words, what would otherwise fail half-way in the
 // server's.
 func (m *Migrator) writable(ctx context.Context) error {
-	var exists, create, readOnly bool
-	var role string
+	var exists, create, readOnly, createSchema bool
+	var role, database string
 	err := m.db.QueryRowContext(ctx, `
 SELECT n.oid IS NOT NULL,
        coalesce(pg_catalog.has_schema_privilege(n.oid, 'CREATE'), false),
        pg_catalog.pg_is_in_recovery() OR pg_catalog.current_setting('transaction_read_only')::boolean,
-       current_user::text
+       pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE'),
+       current_user::text,
+       pg_catalog.current_database()::text
   FROM (VALUES ($1::text)) AS wanted (name)
   LEFT JOIN pg_catalog.pg_namespace n ON n.nspname = wanted.name`, m.schema).
-		Scan(&exists, &create, &readOnly, &role)
+		Scan(&exists, &create, &readOnly, &createSchema, &role, &database)
 	quoted := pgx.Identifier{m.schema}.Sanitize()
 	switch {
 	case err != nil:
 		return fmt.Errorf("look at schema %s: %w", m.schema, err)
 	case readOnly:
 		return fmt.Errorf("%w: the server is a standby, or this database or role is read-only by default; migrate on the primary, as a role that may write", ErrReadOnly)
+	case !exists && m.component.schema != "" && createSchema:
+		return nil
+	case !exists && m.component.schema != "":
+		return fmt.Errorf("%w: schema %s does not exist, and role %s may not create it; GRANT CREATE ON DATABASE %s TO %s, or CREATE SCHEMA %[2]s AUTHORIZATION %[5]s",
+			ErrSchema, quoted, role, pgx.Identifier{database}.Sanitize(), pgx.Identifier{role}.Sanitize())
 	case !exists:
 		return fmt.Errorf("%w: schema %s does not exist; create it first: CREATE SCHEMA %s", ErrSchema, m.schema, quoted)
 	case !create:

@@ -21,7 +21,7 @@ const (
 // SQL returns the text of a component's migrations in one direction, for those who
 // run it by hand: all versions up, or all of them down, newest first (Migrator.Down
 // takes one). It keeps the ledger too, so that Status knows afterwards. schema is
-// public when empty. It needs no database.
+// DefaultSchema when empty. It needs no database.
 //
 // It is for a schema without the component, or for the versions that are missing
 // in it: it lacks what Up does about builds that did not end. A version is
@@ -31,7 +31,7 @@ func SQL(component, schema string, d Direction) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	schema = cmp.Or(schema, "public")
+	schema = cmp.Or(schema, DefaultSchema(component))
 	if err := checkSchema(schema); err != nil {
 		return "", err
 	}
@@ -45,8 +45,6 @@ func SQL(component, schema string, d Direction) (string, error) {
 	versions := slices.Clone(c.versions)
 	if d == DirectionDown {
 		slices.Reverse(versions)
-	} else {
-		fmt.Fprintf(&b, "%s;\n", l.createText())
 	}
 	for _, v := range versions {
 		up, down, inTransaction, err := c.sections(v, schema)
@@ -54,6 +52,9 @@ func SQL(component, schema string, d Direction) (string, error) {
 			return "", err
 		}
 		body, keep := up, l.recordText(v)
+		if v.number == 1 {
+			keep = l.createText() + ";\n" + keep
+		}
 		if d == DirectionDown {
 			body, keep = down, l.forgetText(v)
 		}

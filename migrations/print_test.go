@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/prunectl/prunectl/domainevents"
 	"github.com/prunectl/prunectl/eventlog"
 	"github.com/prunectl/prunectl/internal/pgtest"
 )
@@ -54,32 +55,50 @@ func TestThePrintedSQLHasTheDeclaredStates(t *testing.T) {
 	if want := "CHECK (status IN (" + strings.Join(quoted, ", ") + "))"; !strings.Contains(text, want) {
 		t.Errorf("no %s in\n%s", want, text)
 	}
+
+	text, err = SQL("domain_events", "", DirectionUp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	quoted = nil
+	for _, s := range domainevents.Statuses() {
+		quoted = append(quoted, "'"+string(s)+"'")
+	}
+	if want := "CHECK (status IN (" + strings.Join(quoted, ", ") + "))"; !strings.Contains(text, want) {
+		t.Errorf("no %s in\n%s", want, text)
+	}
 }
 
 func TestThePrintedSQLRunByHandIsWhatUpAndDownDo(t *testing.T) {
 	psql := pgtest.Program(t, "psql")
-	for _, schema := range []string{"public", `odd "one"; it's --`} {
-		db := pgtest.New(t)
-		db.Exec(t, `create schema if not exists `+pgx.Identifier{schema}.Sanitize())
-		m := migrator(t, db.DSN, inSchema(schema))
-		run := func(d Direction) {
-			t.Helper()
-			text, err := SQL("run_events", schema, d)
-			if err != nil {
-				t.Fatal(err)
+	for _, component := range Components() {
+		for _, schema := range []string{"public", `odd "one"; it's --`} {
+			db := pgtest.New(t)
+			db.Exec(t, `create schema if not exists `+pgx.Identifier{schema}.Sanitize())
+			m := migrator(t, db.DSN, inSchema(schema), func(o *Options) { o.Component = component })
+			run := func(d Direction) {
+				t.Helper()
+				text, err := SQL(component, schema, d)
+				if err != nil {
+					t.Fatal(err)
+				}
+				cmd := exec.CommandContext(t.Context(), psql, "-X", "-v", "ON_ERROR_STOP=1", "-d", db.DSN)
+				cmd.Stdin = strings.NewReader(text)
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Fatalf("%s: %v\n%s\n%s", d, err, out, text)
+				}
 			}
-			cmd := exec.CommandContext(t.Context(), psql, "-X", "-v", "ON_ERROR_STOP=1", "-d", db.DSN)
-			cmd.Stdin = strings.NewReader(text)
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Fatalf("%s: %v\n%s\n%s", d, err, out, text)
+			run(DirectionUp)
+			state(t, m, "up to date")
+			up(t, m)
+			run(DirectionDown)
+			state(t, m, "not installed")
+			var all []string
+			for _, v := range Versions(component) {
+				all = append(all, v.String())
 			}
+			up(t, m, all...)
 		}
-		run(DirectionUp)
-		state(t, m, "up to date")
-		up(t, m)
-		run(DirectionDown)
-		state(t, m, "not installed")
-		up(t, m, "1 create_tables", "2 add_retention_index")
 	}
 }
 

@@ -19,6 +19,7 @@ const dollar = "$prunectl$"
 var functions = template.FuncMap{
 	"join":    strings.Join,
 	"literal": literal,
+	"create":  Index.create,
 }
 
 // literal renders a text as an SQL literal that no setting of the server reads
@@ -50,6 +51,7 @@ func (c *component) render(v version, schema string) ([]byte, error) {
 	}
 	data := map[string]any{
 		"Schema":    pgx.Identifier{schema}.Sanitize(),
+		"Name":      schema,
 		"Indexes":   v.indexes,
 		"Dollar":    dollar,
 		"HoldsRows": stateHoldsRows,

@@ -97,6 +97,13 @@ func (m *Migrator) beforeUp(ctx context.Context, conn *sql.Conn, v version, rebu
 	if err := m.refuseNewer(records); err != nil {
 		return err
 	}
+	_, _, inTransaction, err := m.component.sections(v, m.schema)
+	if err != nil {
+		return err
+	}
+	if inTransaction && !recorded(records, v) {
+		return nil // it makes its indexes with their tables: what is there of their names is not ours
+	}
 	for _, x := range v.indexes {
 		f, err := lookUp(ctx, conn, m.schema, x)
 		if err != nil {
@@ -116,7 +123,14 @@ func (m *Migrator) beforeUp(ctx context.Context, conn *sql.Conn, v version, rebu
 				return fmt.Errorf("drop %s, left by a build that did not end: %w", name, err)
 			}
 		}
-		if recorded(records, v) {
+		switch {
+		case inTransaction: // its tables are there: not it is run again, but the index is built
+			*rebuilt = true
+			text := x.create("CREATE INDEX CONCURRENTLY IF NOT EXISTS", pgx.Identifier{m.schema}.Sanitize())
+			if _, err := conn.ExecContext(ctx, text); err != nil {
+				return fmt.Errorf("build index %s again: %w", x.Name, err)
+			}
+		case recorded(records, v):
 			*rebuilt = true
 			if err := m.ledger.Delete(ctx, conn, int64(v.number)); err != nil {
 				return err

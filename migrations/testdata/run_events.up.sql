@@ -1,9 +1,4 @@
 -- component run_events in schema "public", up
-CREATE TABLE IF NOT EXISTS "public"."prunectl_run_events_migrations" (
-  version    bigint      NOT NULL PRIMARY KEY,
-  name       text        NOT NULL,
-  applied_at timestamptz NOT NULL DEFAULT now()
-);
 
 -- version 1 create_tables
 BEGIN;
@@ -28,6 +23,11 @@ CREATE TABLE "public".run_events (
   -- no foreign key to runs: events whose run is gone are kept, and the sweep counts them
   CONSTRAINT run_events_pkey PRIMARY KEY (tenant_id, run_id, sequence),
   CONSTRAINT run_events_sequence_check CHECK (sequence > 0)
+);
+CREATE TABLE IF NOT EXISTS "public"."prunectl_run_events_migrations" (
+  version    bigint      NOT NULL PRIMARY KEY,
+  name       text        NOT NULL,
+  applied_at timestamptz NOT NULL DEFAULT now()
 );
 INSERT INTO "public"."prunectl_run_events_migrations" (version, name)
 SELECT 1, 'create_tables';
