@@ -157,7 +157,7 @@ func literals(ctx context.Context, conn *pgx.Conn, name string, args []any) ([]s
 		if _, err := fmt.Sscan(string(rows[i][0]), &oid); err != nil {
 			return nil, fmt.Errorf("type of $%d: %w", i+1, err)
 		}
-		text, err := conn.TypeMap().Encode(oid, pgx.TextFormatCode, a, nil)
+		text, err := conn.TypeMap().Encode(oid, pgx.TextFormatCode, a, []byte{}) // with a nil buffer an empty text would come back as a null
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("argument $%d: %w", i+1, err)

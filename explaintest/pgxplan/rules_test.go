@@ -189,15 +189,15 @@ func TestArguments(t *testing.T) {
 	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol} {
 		conn := db.Conn(t, func(c *pgx.ConnConfig) { c.DefaultQueryExecMode = mode })
 		p, err := pgxplan.Explain(t.Context(), conn, pgxplan.Statement{
-			SQL:      `SELECT FROM feelings WHERE m = $1 AND at < $2 AND n > $3 AND ids = $4 AND doc = $5 AND raw = $6 AND note = $7 AND note IS DISTINCT FROM $8`,
-			Args:     []any{"o'k", jan2, 1.5, []int64{1, 2}, map[string]any{"a": "b'"}, []byte("x'"), note, nil},
+			SQL:      `SELECT FROM feelings WHERE m = $1 AND at < $2 AND n > $3 AND ids = $4 AND doc = $5 AND raw = $6 AND note = $7 AND note IS DISTINCT FROM $8 AND note > $9`,
+			Args:     []any{"o'k", jan2, 1.5, []int64{1, 2}, map[string]any{"a": "b'"}, []byte("x'"), note, nil, ""},
 			Settings: map[string]string{"standard_conforming_strings": "off", "timezone": "UTC"},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		filter := p.Relation("feelings")[0].Filter
-		for _, want := range []string{`'o''k'::mood`, `'2026-01-02 00:00:00+00'::timestamp with time zone`, `n > 1.5`, `'{1,2}'::bigint[]`, `'{"a": "b''"}'::jsonb`, `'\x7827'::bytea`, `quo''te \`, `note IS DISTINCT FROM NULL`} {
+		for _, want := range []string{`'o''k'::mood`, `'2026-01-02 00:00:00+00'::timestamp with time zone`, `n > 1.5`, `'{1,2}'::bigint[]`, `'{"a": "b''"}'::jsonb`, `'\x7827'::bytea`, `quo''te \`, `note IS DISTINCT FROM NULL`, `note > ''::text`} {
 			if !strings.Contains(strings.ReplaceAll(filter, `\\`, `\`), want) {
 				t.Errorf("mode %v: the filter is %s; want %s in it", mode, filter, want)
 			}
