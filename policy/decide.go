@@ -25,7 +25,7 @@ type Verdict int
 
 // The verdicts. The zero Verdict keeps.
 const (
-	Young    Verdict = iota // inside its window, or without an age because it lives
+	Young    Verdict = iota // inside its window, without an age because it lives, or without an expiry
 	Outside                 // not matched by Only
 	Undated                 // it has no usable age
 	Unusable                // past the floor, and its own window is nonsense
@@ -58,12 +58,19 @@ func (s Sweep) Decide(now time.Time, r Row) Decision {
 		state = r.Columns[g.Column]
 		terminal = g.Lets(state)
 	}
+	if s.Expires && r.Age == nil {
+		return Decision{Young, fmt.Sprintf("%s is null: no expiry, kept for ever", s.Age)}
+	}
 	if r.Age == nil || r.Age.Before(s.Since) {
 		// Where the guard can tell that such a row lives, it is alive; only what should have an age can lack one.
 		if s.Guard.Ended || !terminal {
 			return Decision{Young, fmt.Sprintf("%s is not set: the row is live", s.Age)}
 		}
-		return Decision{Undated, fmt.Sprintf("%s is null or before %s", s.Age, s.Since.Format(time.DateOnly))}
+		null := "null or "
+		if s.Expires {
+			null = ""
+		}
+		return Decision{Undated, fmt.Sprintf("%s is %sbefore %s", s.Age, null, s.Since.Format(time.DateOnly))}
 	}
 	w := s.WindowOf(state)
 	if s.Own != nil && r.Own != nil {
@@ -79,7 +86,7 @@ func (s Sweep) Decide(now time.Time, r Row) Decision {
 	}
 	cutoff := w.Cutoff(now)
 	if !cutoff.Past(*r.Age) {
-		return Decision{Young, fmt.Sprintf("%s is not before the cutoff %s (window %s)", s.Age, cutoff, w)}
+		return Decision{Young, fmt.Sprintf("%s is not before the cutoff %s (%s)", s.Age, cutoff, s.keeps(w))}
 	}
 	if !terminal {
 		return Decision{Held, fmt.Sprintf("%s is %s, which is not terminal", s.Guard.State.Column, state)}
@@ -98,5 +105,5 @@ func (s Sweep) Decide(now time.Time, r Row) Decision {
 			return Decision{Held, fmt.Sprintf("%s of its owner in %s is %s, which is not terminal", g.Column, g.Table, r.Owner.State)}
 		}
 	}
-	return Decision{Due, fmt.Sprintf("before the cutoff %s (window %s) and not protected", cutoff, w)}
+	return Decision{Due, fmt.Sprintf("before the cutoff %s (%s) and not protected", cutoff, s.keeps(w))}
 }

@@ -59,13 +59,18 @@ func (s Sweep) Problems() []Problem {
 		add("table", "write schema.table", "%q has no schema", s.Table.Table)
 	}
 	if s.Age == "" {
-		add("age", "", "no column is named")
+		add(s.AgeKey(), "", "no column is named")
 	}
-	s.windowProblems(add, func(key, fix, format string, args ...any) {
+	atKey := func(key, fix, format string, args ...any) {
 		ps = append(ps, Problem{Key: key, What: fmt.Sprintf(format, args...), Fix: fix, AtKey: true})
-	})
-	s.atOnceProblems(add, floorWritten)
-	s.ownProblems(add)
+	}
+	if s.Expires {
+		s.expiresProblems(add, atKey, floorWritten)
+	} else {
+		s.windowProblems(add, atKey)
+		s.atOnceProblems(add, floorWritten)
+		s.ownProblems(add)
+	}
 	s.guardProblems(add)
 	s.childProblems(add)
 	for _, m := range s.Only {

@@ -27,10 +27,11 @@ type Sweep struct {
 	Table    Name
 	Age      string    // the timestamptz column a row's age is read from
 	Since    time.Time // an older age is undated; zero: DefaultSince
+	Expires  bool      // Age is when a row expires: it goes once that is past, by Window as the grace; null keeps for ever
 	Window   Window    // for every row, unless ByState is given
 	ByState  []StateWindow
 	Own      *RowWindow    // a row's own window, where it has one
-	Floor    time.Duration // no window may be below it; zero: DefaultFloor
+	Floor    time.Duration // no window may be below it; zero: DefaultFloor, none where Expires
 	Only     []Match       // rows outside are never removed; not a guard
 	Guard    Guard
 	Children []Child // rows of other tables that go with a row
@@ -101,7 +102,9 @@ func (s Sweep) WithDefaults() Sweep {
 	if s.Since.IsZero() {
 		s.Since = DefaultSince
 	}
-	def(&s.Floor, DefaultFloor)
+	if !s.Expires {
+		def(&s.Floor, DefaultFloor)
+	}
 	def(&s.Batch.Limit, DefaultLimit)
 	def(&s.Batch.Target, DefaultTarget)
 	def(&s.Ceiling.Batches, NoCeiling)

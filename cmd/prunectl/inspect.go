@@ -85,7 +85,7 @@ func leniently(found *postgres.Inspection) []int {
 func (s *session) ownersGoEarly(sw policy.Sweep) (postgres.Check, bool) {
 	for _, o := range s.file.Sweeps {
 		g := o.Guard.Owner
-		if g == nil || g.Table != sw.Table || o.Table == sw.Table || !sw.Shortest().Shorter(o.Shortest()) {
+		if g == nil || g.Table != sw.Table || o.Table == sw.Table || sw.Expires || o.Expires || !sw.Shortest().Shorter(o.Shortest()) {
 			continue
 		}
 		return postgres.Check{

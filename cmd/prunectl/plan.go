@@ -117,7 +117,7 @@ func (s *session) planSweep(ctx context.Context, in *inspected, limit int, budge
 	e := &in.entry
 	e.Stop = report.Planned
 	left := ceiling(in.Ceiling, in.Batch.Limit)
-	overdue, known := 0.0, true
+	overdue := 0.0
 	for i, a := range in.arms {
 		cutoff := a.Spec().Window.Cutoff(s.now)
 		p, err := a.Plan(ctx, cutoff, limit)
@@ -136,13 +136,7 @@ func (s *session) planSweep(ctx context.Context, in *inspected, limit int, budge
 		}
 		left -= to.ThisRun
 		*budget -= to.ThisRun
-		switch {
-		case p.OldestDue == nil:
-		case a.Spec().Own != nil:
-			known = false // the oldest row need not be the one that is longest past its own window
-		default:
-			overdue = max(overdue, cutoff.Time().Sub(*p.OldestDue).Seconds())
-		}
+		overdue = max(overdue, p.Overdue.Seconds())
 		if sql {
 			for _, st := range a.Statements() {
 				to.Statements = append(to.Statements, st.SQL)
@@ -150,9 +144,7 @@ func (s *session) planSweep(ctx context.Context, in *inspected, limit int, budge
 		}
 		e.Counts.Add(to.Counts)
 	}
-	if known {
-		e.Overdue = &overdue
-	}
+	e.Overdue = &overdue
 	for i, a := range in.arms {
 		// Asked beside the work, so a failure leaves it out.
 		e.Arms[i].Undated, _ = a.Undated(ctx, surveyMax)

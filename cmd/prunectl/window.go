@@ -32,12 +32,12 @@ func windowValue() *value[policy.Window] {
 }
 
 func windowFlag(f *value[policy.Window]) cli.Flag {
-	return flag(f, "take `DURATION` for the window of the one chosen sweep; windows by state, of rows and at_once stay", "window")
+	return flag(f, "take `DURATION` for the window of the one chosen sweep; windows by state, of rows, at_once and expiries stay", "window")
 }
 
-// oneWindow reports whether the sweep's window is one duration, which is what --window replaces.
+// oneWindow reports whether the sweep's window is one duration, which is what --window replaces. A grace is no window.
 func oneWindow(sw policy.Sweep) bool {
-	return len(sw.ByState) == 0 && !sw.Window.IsNever() && !sw.Window.IsAtOnce()
+	return !sw.Expires && len(sw.ByState) == 0 && !sw.Window.IsNever() && !sw.Window.IsAtOnce()
 }
 
 // replaceWindow puts the window of the flag in place of the file's, in the one chosen sweep that has such a window.

@@ -13,8 +13,8 @@ import (
 // words are what the lines of the report for a person need to know of a sweep.
 func words(sw policy.Sweep) report.Words {
 	w := report.Words{
-		Age: sw.Age, Guard: strings.Join(guardWords(sw.Guard), "; "), Children: childWords(sw), Hold: sw.Guard.Hold,
-		AtOnce: slices.ContainsFunc(windowsOf(sw), policy.Window.IsAtOnce), InForce: inForce(sw),
+		Age: sw.Age, Expires: sw.Expires, Guard: strings.Join(guardWords(sw.Guard), "; "), Children: childWords(sw), Hold: sw.Guard.Hold,
+		AtOnce: !sw.Expires && slices.ContainsFunc(windowsOf(sw), policy.Window.IsAtOnce), InForce: inForce(sw),
 	}
 	if o := sw.Guard.Owner; o != nil {
 		w.Owner = o.Table.String()
@@ -132,6 +132,12 @@ func inForce(sw policy.Sweep) string {
 		ceilings = append(ceilings, "none")
 	}
 	parts := []string{"window " + window}
+	if sw.Expires {
+		parts = []string{"expires " + sw.Age, "grace none"}
+		if !sw.Window.IsAtOnce() {
+			parts[1] = "grace " + window
+		}
+	}
 	if o := sw.Guard.Owed; o != nil {
 		parts = append(parts, "owed "+o.Table.String())
 	}
@@ -144,7 +150,7 @@ func inForce(sw policy.Sweep) string {
 	if len(sw.Cascades) > 0 {
 		parts = append(parts, "cascades "+joinNames(sw.Cascades))
 	}
-	if sw.Own != nil || !slices.Contains(windowsOf(sw), policy.AtOnce) {
+	if !sw.Expires && (sw.Own != nil || !slices.Contains(windowsOf(sw), policy.AtOnce)) {
 		parts = append(parts, "floor "+d(sw.Floor))
 	}
 	parts = append(parts, "since "+sw.Since.Format(time.DateOnly),

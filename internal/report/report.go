@@ -100,11 +100,13 @@ type Sweep struct {
 
 // Words are what the lines for a person speak of, beside the facts: they are no part of the document.
 type Words struct {
-	Age   string // the age column
-	Owner string // the owner's table, "" without an owner
-	Owed  string // the table whose rows are owed, "" where none are
-	Hold  string // the column that holds rows, "" where none does
-	Guard string // how the guard holds, for a plan: "owner public.runs is locked FOR SHARE"
+	Age string // the age column
+	// Expires is whether a row goes by when it expires, which is what the age column then says.
+	Expires bool
+	Owner   string // the owner's table, "" without an owner
+	Owed    string // the table whose rows are owed, "" where none are
+	Hold    string // the column that holds rows, "" where none does
+	Guard   string // how the guard holds, for a plan: "owner public.runs is locked FOR SHARE"
 	// Children is what goes with a row, for a plan: "rows of public.lines go with them"; "" for nothing.
 	Children string
 	AtOnce   bool   // a window is at_once

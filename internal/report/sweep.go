@@ -118,7 +118,11 @@ func (s Sweep) kept() []string {
 		add("%s kept as orphans: %s", Number(s.Orphan), s.ownerMissing())
 	}
 	if s.Undated != nil && *s.Undated > 0 {
-		add("%s kept as undated: %s is null or too old to be an age", Number(*s.Undated), s.ageName())
+		why := "is null or too old to be an age"
+		if s.words.Expires {
+			why = "is too old to be an expiry"
+		}
+		add("%s kept as undated: %s %s", Number(*s.Undated), s.ageName(), why)
 	}
 	if s.Unusable != nil && *s.Unusable > 0 {
 		add("%s; %s kept", rowsHave(*s.Unusable, "an unusable own window"+bracketed(s.words.Unusable)), theyAre(*s.Unusable))

@@ -64,11 +64,13 @@ func TestSystems(t *testing.T) {
 		"river": "river_job_state_and_finalized_at_index", "airflow_log": "idx_log_dttm", "sentry_nodestore": "nodestore_node_timestamp",
 		"celery_results": "django_cele_date_do_f59aad_idx", "masstransit_inbox": "IX_InboxState_Delivered", "n8n_executions": "IDX_stoppedAt",
 		"zulip_archive": "zerver_archivetransaction_timestamp", "domain_events_settled": "domain_event_consumed_by_policy", "domain_events_succeeded": "domain_event_consumed_by_policy",
+		"hangfire_jobs": "ix_hangfire_job_expireat", "hangfire_sets": "ix_hangfire_set_expireat", "wolverine_dead": "idx_wolverine_dead_letters_expires",
+		"svix_payloads": "messagecontent_expiry", "django_sessions": "django_session_expire_date", "authentik_events": "authentik_events_event_expires_idx",
 		// One index for the rows without a window of their own, one for those with one.
 		"domain_events": "domain_event_recorded, domain_event_own_window",
-		// Their migrations make no index that leads with the age.
+		// Their migrations make no index that leads with the age, or the expiry.
 		"graphile_failed": "refused: index", "que_finished": "refused: index", "que_expired": "refused: index", "django_admin_log": "refused: index",
-		"procrastinate": "refused: index",
+		"procrastinate": "refused: index", "wolverine_inbox": "refused: index", "posthog_exports": "refused: index",
 		// Partitioned tables are planned.
 		"pgboss": "refused: kind",
 	}

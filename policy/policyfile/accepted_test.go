@@ -312,7 +312,7 @@ func TestSystems(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(f.Sweeps) != 19 {
+	if len(f.Sweeps) != 27 {
 		t.Errorf("%d sweeps", len(f.Sweeps))
 	}
 	for _, s := range f.Sweeps {
@@ -337,13 +337,13 @@ func TestSystemsPlanned(t *testing.T) {
 			t.Errorf("refused for another reason: %v", e)
 		}
 	}
-	if len(refused) != 29 {
+	if len(refused) != 21 {
 		t.Errorf("%d of the sweeps are refused", len(refused))
 	}
 }
 
 func TestReady(t *testing.T) {
-	if got := policyfile.ReadyNames(); !reflect.DeepEqual(got, []string{"domain_events", "run_events"}) {
+	if got := policyfile.ReadyNames(); !reflect.DeepEqual(got, []string{"domain_events", "inbox_outbox", "run_events"}) {
 		t.Errorf("ready are %v", got)
 	}
 	for _, name := range policyfile.ReadyNames() {
@@ -355,7 +355,7 @@ func TestReady(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := policyfile.Ready("../doc"); err == nil || !strings.Contains(err.Error(), "there is domain_events, run_events") {
+	if _, err := policyfile.Ready("../doc"); err == nil || !strings.Contains(err.Error(), "there is domain_events, inbox_outbox, run_events") {
 		t.Errorf("a name that is none: %v", err)
 	}
 }

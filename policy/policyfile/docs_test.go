@@ -126,6 +126,9 @@ func inSweep(fragment string) string {
 	lines := []string{"version: 1", "sweeps:", "  jobs:"}
 	for _, have := range []string{"table: public.jobs", "age: finished_at", "window: 90d", "guard: {ended: true}"} {
 		name, _, _ := strings.Cut(have, ":")
+		if slices.Contains(inPlaceOf["expires"], name) && strings.Contains("\n"+fragment, "\nexpires:") {
+			continue
+		}
 		if !slices.ContainsFunc(strings.Split(fragment, "\n"), func(l string) bool { return strings.HasPrefix(l, name+":") }) {
 			lines = append(lines, "    "+have)
 		}
@@ -161,11 +164,8 @@ func TestExamplesOfTheTable(t *testing.T) {
 			fragment = "row_window: {" + among("column: s", k, fragment) + "}"
 		case "sweep.children":
 			fragment = "children: [{" + among("table: a.b, key: {x: y}", k, fragment) + "}]"
-		case "sweep.age":
-			if k.name() != "column" {
-				fragment = "column: at, " + fragment
-			}
-			fragment = "age: {" + fragment + "}"
+		case "sweep.age", "sweep.expires":
+			fragment = strings.TrimPrefix(k.scope(), "sweep.") + ": {" + among("column: at", k, fragment) + "}"
 		default:
 			fragment = strings.TrimPrefix(k.scope(), "sweep.") + ": {" + fragment + "}"
 		}

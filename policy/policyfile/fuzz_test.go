@@ -17,13 +17,14 @@ import (
 // FuzzParse: whatever the bytes, there is an answer; each fault is one line at a place inside the file, in the order of
 // the file; and what is accepted has no problems left.
 func FuzzParse(f *testing.F) {
-	for _, c := range slices.Concat(refused, refusedParents) {
+	for _, c := range slices.Concat(refused, refusedParents, refusedExpiries) {
 		if len(c.file) < 1<<16 {
 			f.Add([]byte(c.file))
 		}
 	}
 	f.Add([]byte(full))
 	f.Add([]byte(fullParents))
+	f.Add([]byte(fullExpiries))
 	for _, name := range []string{"systems.yaml", "systems_planned.yaml"} {
 		data, err := os.ReadFile("testdata/" + name)
 		if err != nil {

@@ -58,8 +58,12 @@ var keys = []key{
 	{"sweep.age.as", "instant", "instant", false},
 	{"sweep.age.since", "a date", "2015-01-01", false},
 	{"sweep.age.zone", "", "", false},
-	{"sweep.expires", "", "", false},
-	{"sweep.expires.grace", "", "", false},
+	{"sweep.expires", "the name of a column, or a mapping", "expires_at", false},
+	{"sweep.expires.column", "the name of a column", "expires_at", true},
+	{"sweep.expires.as", "instant", "instant", false},
+	{"sweep.expires.since", "a date", "2015-01-01", false},
+	{"sweep.expires.zone", "", "", false},
+	{"sweep.expires.grace", "a duration", "1d", false},
 	{"sweep.window", "a duration, never, at_once, or a mapping of states to durations", "90d", true},
 	{"sweep.row_window", "a mapping", "{column: keep_seconds, unit: s}", false},
 	{"sweep.row_window.column", "the name of a column", "keep_seconds", true},
@@ -116,6 +120,9 @@ var keys = []key{
 	{"sweep.overlaps", "a list of sweeps", "[old_jobs]", false},
 }
 
+// inPlaceOf are the keys of a sweep in whose place another stands.
+var inPlaceOf = map[string][]string{"expires": {"age", "window"}}
+
 // words are what other tools call a key of ours. A word without a key is answered with the hint alone.
 var words = []struct{ word, path, hint string }{
 	{"keep", "sweep.window", ""},
@@ -124,6 +131,8 @@ var words = []struct{ word, path, hint string }{
 	{"ttl", "sweep.window", ""},
 	{"max_age", "sweep.window", ""},
 	{"column", "sweep.age", ""},
+	{"expiration", "sweep.expires", ""},
+	{"valid_until", "sweep.expires", ""},
 	{"own_window", "sweep.row_window", ""},
 	{"child", "sweep.children", ""},
 	{"legal_hold", "sweep.guard.hold", ""},
@@ -167,10 +176,7 @@ func lookup(path string) (key, bool) {
 func unknown(in, name string) (message string, meant []string) {
 	for _, k := range keys {
 		if k.planned() && k.name() == name {
-			if name == "expires" {
-				meant = []string{"age", "window"} // it stands in their place
-			}
-			return "key " + name + " is planned, not in this version", meant
+			return "key " + name + " is planned, not in this version", nil
 		}
 	}
 	for _, w := range words {
@@ -184,7 +190,7 @@ func unknown(in, name string) (message string, meant []string) {
 	case !ok:
 		return message + "; there is " + names(scope(in)), nil
 	case k.scope() == in:
-		return message + "; did you mean " + k.name() + "?", []string{k.name()}
+		return message + "; did you mean " + k.name() + "?", append([]string{k.name()}, inPlaceOf[k.name()]...)
 	case k.scope() == "sweep":
 		return message + "; did you mean " + k.name() + ", a key of the sweep itself?", nil
 	case k.scope() == "":

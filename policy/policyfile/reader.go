@@ -2,6 +2,7 @@ package policyfile
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -85,12 +86,22 @@ func (r *reader) fields(n *node, at place, p path, scopeName string) (fields, bo
 		}
 	}
 	for _, k := range scope(scopeName) {
-		if _, ok := f.found[k.name()]; k.required && !ok && !r.broken.has(p.child(k.name())) {
+		if _, ok := f.found[k.name()]; k.required && !ok && !f.replaced(k) && !r.broken.has(p.child(k.name())) {
 			r.report(at, p, "%s is missing; write %s: %s", k.name(), k.name(), k.example)
 			r.broken.add(p.child(k.name()))
 		}
 	}
 	return f, true
+}
+
+// replaced reports whether another key of the mapping stands in the place of this one.
+func (f fields) replaced(k key) bool {
+	for by, keys := range inPlaceOf {
+		if _, ok := f.found[by]; ok && k.scope() == "sweep" && slices.Contains(keys, k.name()) {
+			return true
+		}
+	}
+	return false
 }
 
 func join(scope, name string) string {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/prunectl/prunectl/domainevents"
 	"github.com/prunectl/prunectl/eventlog"
+	"github.com/prunectl/prunectl/inboxoutbox"
+	"github.com/prunectl/prunectl/inboxoutbox/retention"
 	"github.com/prunectl/prunectl/policy"
 	"github.com/prunectl/prunectl/policy/policyfile"
 )
@@ -100,6 +102,56 @@ func TestReadyDomainEvents(t *testing.T) {
 		arms := s.Arms(policy.Index{Name: s.Index, Columns: []string{"retention_policy", "recorded_at", "id"}, Where: []string{"retention_policy", "parked"}})
 		if len(arms) != 1 || len(arms[0].Equal) != 1 || len(arms[0].Within) != 1 || len(arms[0].Only) > 0 {
 			t.Errorf("%s has the arms %+v", s.Name, arms)
+		}
+	}
+}
+
+// TestReadyInboxOutbox holds the ready policy of the inbox and outbox against the sweeps of their package, and against their
+// states.
+func TestReadyInboxOutbox(t *testing.T) {
+	data, err := policyfile.Ready("inbox_outbox")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := policyfile.Parse("inbox_outbox.yaml", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(retention.Sweeps("", inboxoutbox.Settings{}), f.Sweeps, compare); d != "" {
+		t.Error(d)
+	}
+	inbox, outbox, leases := f.Sweeps[0], f.Sweeps[1], f.Sweeps[2]
+	for _, state := range inboxoutbox.States() {
+		if lets := inbox.Guard.State.Lets(policy.Text(string(state))); lets != (state == inboxoutbox.Completed) {
+			t.Errorf("an inbox row that is %s may go: %t", state, lets)
+		}
+	}
+	now := time.Date(2026, 4, 11, 0, 0, 0, 0, time.UTC)
+	for name, d := range map[string]policy.Decision{
+		"a pending row":         inbox.Decide(now, policy.Row{Columns: map[string]policy.Value{"state": policy.Text("pending")}}),
+		"an undelivered record": outbox.Decide(now, policy.Row{}),
+		"a lease in its time":   leases.Decide(now, policy.Row{Age: &now}),
+	} {
+		if d.Verdict != policy.Young {
+			t.Errorf("%s is %s: %s", name, d.Verdict, d.Reason)
+		}
+	}
+	for _, s := range f.Sweeps {
+		if s.Table.Schema != inboxoutbox.DefaultSchema {
+			t.Errorf("%s is not in the schema of the component", s.Table)
+		}
+	}
+	// Each is served by its own index alone, which settles all that its guard asks.
+	for _, c := range []struct {
+		sweep policy.Sweep
+		index policy.Index
+	}{
+		{inbox, policy.Index{Name: "inbox_retention", Columns: []string{"completed_at", "handler", "event_id"}, Where: []string{"state"}}},
+		{outbox, policy.Index{Name: "outbox_retention", Columns: []string{"delivered_at", "record_id"}, Where: []string{"delivered_at"}}},
+		{leases, policy.Index{Name: "leases_expiry", Columns: []string{"expires_at", "handler", "partition"}}},
+	} {
+		if arms := c.sweep.Arms(c.index); c.sweep.Index != c.index.Name || len(arms) != 1 || arms[0].State != nil {
+			t.Errorf("%s through %s has the arms %+v", c.sweep.Name, c.sweep.Index, arms)
 		}
 	}
 }

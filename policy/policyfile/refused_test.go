@@ -123,7 +123,7 @@ var refused = []refusal{
 	{"no sweeps", "version: 1\n", []string{"1:1: sweeps is missing; write sweeps: {old_jobs: {...}}"}},
 	{"sweeps without a value", "version: 1\nsweeps:\n", []string{"2:1: sweeps: there is no value; write a mapping of names to sweeps, as in sweeps: {old_jobs: {table: public.jobs, ...}}"}},
 	{"sweeps as a list", "version: 1\nsweeps: [{name: a}]\n", []string{"2:9: sweeps: found a list; write a mapping of names to sweeps, as in sweeps: {old_jobs: {table: public.jobs, ...}}"}},
-	{"a sweep without a value", "version: 1\nsweeps:\n  jobs:\n", []string{"3:3: jobs: there is no value; write a mapping of table, age, window, row_window, floor, only, guard, children, cascades, index, batch, ceiling, timeouts, pause, set, commit, overlaps"}},
+	{"a sweep without a value", "version: 1\nsweeps:\n  jobs:\n", []string{"3:3: jobs: there is no value; write a mapping of table, age, expires, window, row_window, floor, only, guard, children, cascades, index, batch, ceiling, timeouts, pause, set, commit, overlaps"}},
 	{"name of a sweep", strings.Replace(sweep(), "  jobs:", "  Old-Jobs:", 1), []string{`3:3: Old-Jobs: "Old-Jobs" is no name of a sweep; write a lower-case letter, then letters, digits and _, 48 at most`}},
 	{"long name of a sweep", strings.Replace(sweep(), "  jobs:", "  "+strings.Repeat("j", 49)+":", 1), []string{`3:3: ` + strings.Repeat("j", 49) + `: "` + strings.Repeat("j", 49) + `" is no name of a sweep; write a lower-case letter, then letters, digits and _, 48 at most`}},
 	{"hours", top("hours: {allow: []}"), []string{"2:1: key hours is planned, not in this version"}},
@@ -348,19 +348,18 @@ var refused = []refusal{
 	{"misspelt key", strings.Replace(window("90"), "window", "windw", 1), []string{`6:5: jobs: unknown key "windw"; did you mean window?`}},
 	{"misspelt key of a mapping", sweep("ceiling: {row: 5}"), []string{`8:15: jobs.ceiling: unknown key "row"; did you mean rows?`}},
 	{"another tool's key", sweep("-window", "retension: 7d"), []string{`7:5: jobs: unknown key "retension"; did you mean window?`}},
-	{"key of nobody", sweep("frobnicate: 1"), []string{`8:5: jobs: unknown key "frobnicate"; there is table, age, window, row_window, floor, only, guard, children, cascades, index, batch, ceiling, timeouts, pause, set, commit, overlaps`}},
-	{"key that is no word", sweep(`"a: b\n": 1`), []string{`8:5: jobs: unknown key "a: b\n"; there is table, age, window, row_window, floor, only, guard, children, cascades, index, batch, ceiling, timeouts, pause, set, commit, overlaps`}},
+	{"key of nobody", sweep("frobnicate: 1"), []string{`8:5: jobs: unknown key "frobnicate"; there is table, age, expires, window, row_window, floor, only, guard, children, cascades, index, batch, ceiling, timeouts, pause, set, commit, overlaps`}},
+	{"key that is no word", sweep(`"a: b\n": 1`), []string{`8:5: jobs: unknown key "a: b\n"; there is table, age, expires, window, row_window, floor, only, guard, children, cascades, index, batch, ceiling, timeouts, pause, set, commit, overlaps`}},
 	{"key in capitals", sweep("-window", "Window: 7d"), []string{`7:5: jobs: unknown key "Window"; did you mean window?`}},
 	{"switched off", sweep("enabled: false"), []string{"8:5: jobs: key enabled is not part of the language: a sweep that exists and does nothing is how tables grow; comment the sweep out to switch it off"}},
 	{"disabled", sweep("disabled: true"), []string{"8:5: jobs: key disabled is not part of the language: a sweep that exists and does nothing is how tables grow; comment the sweep out to switch it off"}},
 	{"keep too deep", sweep("batch:", "  limit: 5", "  window: 7d"), []string{`10:7: jobs.batch: unknown key "window"; did you mean window, a key of the sweep itself?`}},
-	{"expires", sweep("-age", "-window", "expires: at"), []string{planned("6:5", "jobs", "expires")}},
 	{"overrides", sweep("overrides: []"), []string{planned("8:5", "jobs", "overrides")}},
 	{"detach", sweep("detach: []"), []string{planned("8:5", "jobs", "detach")}},
 	{"frees", sweep("frees: []"), []string{planned("8:5", "jobs", "frees")}},
 	{"partitions", sweep("partitions: drop"), []string{planned("8:5", "jobs", "partitions")}},
 	{"newest", sweep("guard: {newest: {keep: 1}}"), []string{planned("7:13", "jobs.guard", "newest")}},
-	{"grace", sweep("age: {column: at, grace: 1d}"), []string{planned("5:23", "jobs.age", "grace")}},
+	{"grace", sweep("age: {column: at, grace: 1d}"), []string{`5:23: jobs.age: unknown key "grace"; did you mean expires.grace?`}},
 }
 
 // again is a second sweep, of four lines and those that are given.
@@ -373,7 +372,7 @@ func again(name, table, guard string, lines ...string) string {
 }
 
 func TestRefused(t *testing.T) {
-	for _, c := range slices.Concat(refused, refusedParents) {
+	for _, c := range slices.Concat(refused, refusedParents, refusedExpiries) {
 		t.Run(c.name, func(t *testing.T) {
 			f, err := policyfile.Parse("p.yaml", []byte(c.file))
 			if err == nil {

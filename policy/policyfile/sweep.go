@@ -44,9 +44,13 @@ func (r *reader) sweep(e entry, d defaults) sweepAt {
 		return sweepAt{Sweep: policy.Sweep{Name: s.Name}, at: e.key.at}
 	}
 	s.Table = f.table("table", d)
-	f.age(&s)
-	f.floor(&s)
-	f.windows(&s)
+	if _, ok := f.found["expires"]; ok {
+		f.expires(&s)
+	} else {
+		f.instant("age", &s)
+		f.floor(&s)
+		f.windows(&s)
+	}
 	f.rowWindow(&s)
 	f.only(&s)
 	f.guard(&s, d)
@@ -96,19 +100,19 @@ func (r *reader) follows(p path, pr policy.Problem, s policy.Sweep) bool {
 	return false
 }
 
-// age reads the age: the name of a column, or a mapping that says more.
-func (f fields) age(s *policy.Sweep) {
-	n, ok := f.found["age"]
+// instant reads the column of an age or an expiry: its name, or a mapping that says more, which is the result.
+func (f fields) instant(name string, s *policy.Sweep) (fields, bool) {
+	n, ok := f.found[name]
 	if !ok {
-		return
+		return fields{}, false
 	}
 	if n.kind != mapping {
-		f.name("age", &s.Age)
-		return
+		f.name(name, &s.Age)
+		return fields{}, false
 	}
-	a, ok := f.sub("age")
+	a, ok := f.sub(name)
 	if !ok {
-		return
+		return fields{}, false
 	}
 	a.name("column", &s.Age)
 	if as, ok := a.word("as"); ok && as != "instant" {
@@ -120,6 +124,7 @@ func (f fields) age(s *policy.Sweep) {
 		}
 	}
 	a.since(s)
+	return a, true
 }
 
 // ageKinds are the kinds of age that later versions read.
