@@ -64,6 +64,6 @@ func (e *UnknownCommitError) Error() string {
 	if e.XID == "" {
 		return fmt.Sprintf("the outcome of a commit is unknown, the connection was lost before the batch was answered: %v", e.Err)
 	}
-	return fmt.Sprintf("the outcome of a commit is unknown (transaction %s, %d rows): %v", e.XID, e.Pending.Removed, e.Err)
+	return fmt.Sprintf("the outcome of a commit is unknown (transaction %s, %d rows): %v", e.XID, e.Pending.Removed+e.Pending.Children, e.Err)
 }
 func (e *UnknownCommitError) Unwrap() error { return e.Err }

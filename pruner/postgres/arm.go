@@ -24,7 +24,9 @@ type Arm struct {
 	db *DB
 
 	statements map[shape]statement
-	edit       func(shape, string) string // for tests that take a clause out
+	edit       func(shape, string) string         // for tests that take a clause out
+	editStep   func(shape, string, string) string // of a later statement of the parent form, by its name
+	looks      looks                              // of the parent form
 }
 
 var (
@@ -55,6 +57,10 @@ func (a *Arm) Prune(ctx context.Context, b pruner.Batch) (pruner.Result, error) 
 	}
 	var res pruner.Result
 	err = a.db.with(ctx, func(conn *pgx.Conn) (err error) {
+		if a.arm.Parents() {
+			res, err = a.batchOfParents(ctx, conn, b, at)
+			return err
+		}
 		if !at.Group {
 			var again bool
 			res, again, err = a.batch(ctx, conn, b, at)
@@ -66,7 +72,7 @@ func (a *Arm) Prune(ctx context.Context, b pruner.Batch) (pruner.Result, error) 
 		res, err = a.group(ctx, conn, b, at)
 		return err
 	})
-	if err != nil && res.Removed == 0 {
+	if err != nil && res.Removed+res.Children == 0 {
 		res = pruner.Result{}
 	}
 	return res, err
@@ -74,7 +80,7 @@ func (a *Arm) Prune(ctx context.Context, b pruner.Batch) (pruner.Result, error) 
 
 // batch examines a range of ages. again says that the range is empty because more rows than the limit share its first age.
 func (a *Arm) batch(ctx context.Context, conn *pgx.Conn, b pruner.Batch, at place) (_ pruner.Result, again bool, _ error) {
-	res, row, err := a.run(ctx, conn, b, shape{mode: b.Mode}, at, b.Limit)
+	res, row, err := a.run(ctx, conn, b, shape{mode: b.Mode}, at)
 	if err != nil || res.Busy {
 		return res, false, err
 	}
@@ -92,7 +98,7 @@ func (a *Arm) group(ctx context.Context, conn *pgx.Conn, b pruner.Batch, at plac
 	if !keyed && strings.Count(at.Passed, "(") > maxPassed*b.Limit {
 		return a.unordered(b, at), nil
 	}
-	res, row, err := a.run(ctx, conn, b, shape{mode: b.Mode, group: true, next: keyed && len(at.Key) > 0}, at, b.Limit)
+	res, row, err := a.run(ctx, conn, b, shape{mode: b.Mode, group: true, next: keyed && len(at.Key) > 0}, at)
 	if err != nil || res.Busy {
 		return res, err
 	}
@@ -138,24 +144,33 @@ func join(a, b string) string {
 
 // batchRow is the answer of the batch's statement.
 type batchRow struct {
-	examined, outside, held, locked, orphan, picked, mine int
-	removed                                               int // -1: not counted by the statement
-	ok                                                    bool
-	edge                                                  *int64
-	last                                                  string
-	key                                                   []string
+	examined, outside, held, locked, orphan, picked, mine, unusable, raised int
+
+	removed int // -1: not counted by the statement
+	ok      bool
+	edge    *int64
+	last    string
+	key     []string
 }
 
-// run sends one transaction and counts what it did.
-func (a *Arm) run(ctx context.Context, conn *pgx.Conn, b pruner.Batch, s shape, at place, limit int) (pruner.Result, batchRow, error) {
-	timeout := a.sweep.Timeouts.Statement
-	if b.Timeout > 0 && b.Timeout < timeout {
-		timeout = b.Timeout
-	}
+// run is one batch of the ordinary form.
+func (a *Arm) run(ctx context.Context, conn *pgx.Conn, b pruner.Batch, s shape, at place) (res pruner.Result, row batchRow, err error) {
+	args := a.values(b, at)
+	calls := []call{a.settingsSQL().with(args), a.statement(s).with(args), a.afterSQL(s).with(args)}
+	res, err = a.send(ctx, conn, b, calls, func(answers []answer) (_ pruner.Result, xid string, bad error) {
+		res, row, xid, bad = a.count(answers, s)
+		return res, xid, bad
+	})
+	return res, row, err
+}
+
+// values are those of the parameters that every form of a batch has.
+func (a *Arm) values(b pruner.Batch, at place) map[string]string {
+	timeout := a.timeout(b)
 	args := map[string]string{
 		argCutoff:           timestamptz(b.Cutoff.Time().UnixMicro()),
 		argAfter:            timestamptz(at.Age),
-		argLimit:            strconv.Itoa(limit),
+		argLimit:            strconv.Itoa(b.Limit),
 		argPassed:           join(at.Passed, ""),
 		argStatementTimeout: millis(timeout),
 		argLockTimeout:      millis(min(a.sweep.Timeouts.Lock, timeout)),
@@ -163,11 +178,23 @@ func (a *Arm) run(ctx context.Context, conn *pgx.Conn, b pruner.Batch, s shape, 
 	for i, k := range at.Key {
 		args[argTie+strconv.Itoa(i)] = k
 	}
-	calls := []call{a.settingsSQL().with(args), a.statement(s).with(args), a.afterSQL(s).with(args)}
-	if ctx.Err() != nil {
-		return pruner.Result{}, batchRow{}, fmt.Errorf("the batch was not begun: %w", context.Cause(ctx))
+	return args
+}
+
+// timeout is that of the batch's statements, each.
+func (a *Arm) timeout(b pruner.Batch) time.Duration {
+	if b.Timeout > 0 && b.Timeout < a.sweep.Timeouts.Statement {
+		return b.Timeout
 	}
-	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*timeout+commitPatience)
+	return a.sweep.Timeouts.Statement
+}
+
+// send sends one transaction and counts what it did.
+func (a *Arm) send(ctx context.Context, conn *pgx.Conn, b pruner.Batch, calls []call, count func([]answer) (pruner.Result, string, error)) (pruner.Result, error) {
+	if ctx.Err() != nil {
+		return pruner.Result{}, fmt.Errorf("the batch was not begun: %w", context.Cause(ctx))
+	}
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(len(calls))*a.timeout(b)+commitPatience)
 	defer cancel()
 
 	start := time.Now()
@@ -180,25 +207,25 @@ func (a *Arm) run(ctx context.Context, conn *pgx.Conn, b pruner.Batch, s shape, 
 		if !conn.IsClosed() && conn.PgConn().TxStatus() != 'I' {
 			rollback(conn)
 		}
-		return pruner.Result{}, batchRow{}, a.classify(ctx, conn, err, ran, limitsOf(answers))
+		return pruner.Result{}, a.classify(ctx, conn, err, ran, limitsOf(answers))
 	}
 	if err != nil && len(answers) < len(calls) {
-		return pruner.Result{}, batchRow{}, &pruner.UnknownCommitError{Err: lost.err}
+		return pruner.Result{}, &pruner.UnknownCommitError{Err: lost.err}
 	}
-	res, row, xid, bad := a.count(answers, s)
+	res, xid, bad := count(answers)
 	if bad != nil {
-		return pruner.Result{}, batchRow{}, bad
+		return pruner.Result{}, bad
 	}
-	if err == nil || xid == "" && res.Removed == 0 {
-		return res, row, err
+	if err == nil || xid == "" && res.Removed+res.Children == 0 {
+		return res, err
 	}
 	switch ask(conn, xid) {
 	case committed:
-		return res, row, nil
+		return res, nil
 	case aborted:
-		return pruner.Result{}, batchRow{}, fmt.Errorf("batch on %s: the connection was lost at COMMIT, and the server rolled it back: %w", a.table.name, lost.err)
+		return pruner.Result{}, fmt.Errorf("batch on %s: the connection was lost at COMMIT, and the server rolled it back: %w", a.table.name, lost.err)
 	}
-	return pruner.Result{}, batchRow{}, &pruner.UnknownCommitError{XID: xid, Pending: res, Err: lost.err}
+	return pruner.Result{}, &pruner.UnknownCommitError{XID: xid, Pending: res, Err: lost.err}
 }
 
 func millis(d time.Duration) string { return strconv.FormatInt(max(1, d.Milliseconds()), 10) }

@@ -44,6 +44,7 @@ type column struct {
 	notNull   bool
 	collation uint32
 	enum      []string // the labels, for an enum
+	generated string   // the expression of a stored generated column, "" for any other
 	canSelect bool
 }
 
@@ -107,6 +108,7 @@ SELECT c.oid, c.relkind::text, coalesce(a.amname, ''),
 SELECT a.attname::text, a.attnum::int, quote_ident(bn.nspname) || '.' || quote_ident(b.typname), format_type(a.atttypid, a.atttypmod), b.oid,
        a.attnotnull, a.attcollation,
        coalesce((SELECT array_agg(l.enumlabel::text ORDER BY l.enumsortorder) FROM pg_enum l WHERE l.enumtypid = b.oid), '{}'),
+       CASE WHEN a.attgenerated = 's' THEN coalesce((SELECT pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum), '') ELSE '' END,
        has_column_privilege(a.attrelid, a.attnum, 'SELECT')
   FROM pg_attribute a
   JOIN pg_type t ON t.oid = a.atttypid
@@ -140,7 +142,7 @@ func readTable(ctx context.Context, q query, n policy.Name) (*table, error) {
 		return nil, err
 	}
 	t.columns, err = all(ctx, q, columnsSQL, func(r pgx.CollectableRow) (c column, err error) {
-		err = r.Scan(&c.name, &c.num, &c.typ, &c.typname, &c.base, &c.notNull, &c.collation, &c.enum, &c.canSelect)
+		err = r.Scan(&c.name, &c.num, &c.typ, &c.typname, &c.base, &c.notNull, &c.collation, &c.enum, &c.generated, &c.canSelect)
 		return c, err
 	}, t.oid)
 	if err != nil {
@@ -169,6 +171,17 @@ type foreignKey struct {
 	indexed      bool
 	referencedBy string // the referenced table's name
 }
+
+// small reports whether a table costs little to scan: by its statistics, or by its size where it was never analysed.
+func small(rows float64, bytes int64) bool {
+	return rows >= 0 && rows < smallRows || rows < 0 && bytes < smallBytes
+}
+
+// The thresholds of a table that is small.
+const (
+	smallRows  = 10_000
+	smallBytes = 8 << 20
+)
 
 // keysSQL walks from the target along ON DELETE CASCADE over any number of tables, and lists the keys that point at each
 // table it reaches. A key is served by a valid index that leads with its columns in any order, a partial one only where it

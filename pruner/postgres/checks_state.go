@@ -28,6 +28,11 @@ func (i *Inspection) checkStates(ctx context.Context, q query) error {
 			return err
 		}
 	}
+	if o := i.target.owed; o != nil && o.state.Column != "" {
+		if err := i.checkList(ctx, q, o.table, o.state.Column, "guard.owed", o.state.Terminal, nil); err != nil {
+			return err
+		}
+	}
 	for _, m := range s.Only {
 		c, _ := t.column(m.Column)
 		for _, v := range m.Values {

@@ -11,7 +11,7 @@ import (
 
 // count reads the answers of settings, batch and after.
 func (a *Arm) count(answers []answer, s shape) (pruner.Result, batchRow, string, error) {
-	if len(answers) != 3 || len(answers[0]) < 4 || len(answers[1]) < 12 || len(answers[2]) < 3 {
+	if len(answers) != 3 || len(answers[0]) < 4 || len(answers[1]) < 14 || len(answers[2]) < 3 {
 		return pruner.Result{}, batchRow{}, "", fmt.Errorf("batch on %s: the server's answer has another shape than the statement", a.table.name)
 	}
 	p := parser{}
@@ -25,7 +25,7 @@ func (a *Arm) count(answers []answer, s shape) (pruner.Result, batchRow, string,
 	if !row.ok {
 		return pruner.Result{Busy: true}, row, xid, nil
 	}
-	res := pruner.Result{Examined: row.examined, Outside: row.outside, Held: row.held, Locked: row.locked, Orphan: row.orphan}
+	res := pruner.Result{Examined: row.examined, Outside: row.outside, Held: row.held, Locked: row.locked, Orphan: row.orphan, Unusable: row.unusable, Raised: row.raised}
 	switch s.mode {
 	case pruner.StepStuck:
 		res.Stuck = row.picked
@@ -78,6 +78,7 @@ func (p *parser) row(a answer) batchRow {
 	r := batchRow{
 		examined: p.int(a[0]), outside: p.int(a[1]), held: p.int(a[2]), locked: p.int(a[3]), orphan: p.int(a[4]),
 		picked: p.int(a[5]), mine: p.int(a[6]), removed: -1, ok: a[8].text == "t", last: a[11].text,
+		unusable: p.int(a[12]), raised: p.int(a[13]),
 	}
 	if !a[7].null {
 		r.removed = p.int(a[7])

@@ -11,17 +11,28 @@ import (
 )
 
 // place is what a cursor stands for: an age from which on rows are to be examined, in microseconds since 1970 as
-// PostgreSQL keeps them, and inside a group of rows of one age also a place in the group.
+// PostgreSQL keeps them, and also a place among the rows of that age, where a batch ended between them.
 type place struct {
 	Age    int64    `json:"age"`
-	Group  bool     `json:"group,omitempty"`
-	Key    []string `json:"key,omitempty"`    // the last key of the group so far
-	Passed string   `json:"passed,omitempty"` // tid[]: rows of the group that stay, where no key orders them
+	Group  bool     `json:"group,omitempty"`  // the rows of this age are more than a batch examines, and are walked by themselves
+	Key    []string `json:"key,omitempty"`    // the last key of the age so far
+	Passed string   `json:"passed,omitempty"` // tid[]: rows of the age that stay, where no key orders them
+	Chunk  *chunk   `json:"chunk,omitempty"`  // the next row has more children than fit, and is being emptied
 }
+
+// chunk is how far a parent has been emptied.
+type chunk struct {
+	Parent string   `json:"parent"`        // its address
+	Table  int      `json:"table"`         // which of the arm's children is next
+	Key    []string `json:"key,omitempty"` // the last key of that table so far
+}
+
+// plain reports whether the place is an age alone.
+func (p place) plain() bool { return !p.Group && p.Key == nil && p.Passed == "" && p.Chunk == nil }
 
 // cursor writes the place down. A plain age is a number, which is all that a log usually shows.
 func (p place) cursor() pruner.Cursor {
-	if !p.Group {
+	if p.plain() {
 		return pruner.NewCursor(strconv.FormatInt(p.Age, 10))
 	}
 	b, err := json.Marshal(p)
@@ -39,7 +50,7 @@ func parsePlace(c pruner.Cursor, since time.Time) (place, error) {
 		return place{Age: since.UnixMicro()}, nil
 	case strings.HasPrefix(text, "{"):
 		var p place
-		if err := json.Unmarshal([]byte(text), &p); err != nil || !p.Group {
+		if err := json.Unmarshal([]byte(text), &p); err != nil || p.plain() {
 			return place{}, fmt.Errorf("%q is no cursor of this engine", text)
 		}
 		return p, nil

@@ -72,7 +72,7 @@ func (a *Arm) classify(ctx context.Context, conn *pgx.Conn, err error, ran time.
 		}
 		return fmt.Errorf("batch on %s: another session canceled it after %s: %w", a.table.name, ran.Round(time.Millisecond), err)
 	case codeLockNotAvailable, codeDeadlock:
-		return &pruner.LockTimeoutError{Table: a.lockedTable(ctx, conn), CanSkip: a.table.canUpdate, LockAfter: limits.lock, Err: err}
+		return &pruner.LockTimeoutError{Table: a.lockedTable(ctx, conn), CanSkip: a.table.canUpdate && !a.arm.Parents(), LockAfter: limits.lock, Err: err}
 	case codeReadOnly:
 		return fmt.Errorf("read-only target: %w", err)
 	}
@@ -88,6 +88,9 @@ func (a *Arm) lockedTable(ctx context.Context, conn *pgx.Conn) string {
 			lock = ""
 		}
 		probes = append(probes, struct{ table, sql string }{a.owner.name.String(), "SELECT FROM ONLY " + tableName(a.owner.name) + " WHERE false" + lock})
+	}
+	for _, c := range a.children {
+		probes = append(probes, struct{ table, sql string }{c.table.name.String(), "DELETE FROM ONLY " + tableName(c.table.name) + " WHERE false"})
 	}
 	for _, p := range probes {
 		_, err := transaction(ctx, conn, []call{{sql: "SELECT set_config('lock_timeout', '10ms', true)"}, {sql: p.sql}})

@@ -90,7 +90,7 @@ func specimens() []specimen {
 		return policy.Match{Column: "kind", Values: vs, Not: not}
 	}
 	both := policy.Guard{Owner: owner.Owner, State: &policy.StateGuard{Column: "kind", Terminal: policy.Texts("step", "end")}}
-	return []specimen{
+	return append([]specimen{
 		{name: "owner", sweep: on("run_events", "created_at", owner)},
 		{name: "owner_gate", sweep: on("run_events", "created_at", owner), gate: true},
 		{name: "owner_final", sweep: on("run_events", "created_at", final)},
@@ -117,7 +117,7 @@ func specimens() []specimen {
 		})},
 		{name: "quoted", sweep: policy.Sweep{Name: "quoted", Table: policy.Name{Schema: "Audit-Log", Table: `Run "Events"`}, Age: "createdAt", Index: "Idx.Created At",
 			Window: policy.MustWindow(30 * day), Guard: policy.Guard{State: &policy.StateGuard{Column: "order", Terminal: policy.Texts("It's done")}}}},
-	}
+	}, rowSpecimens()...)
 }
 
 // open is the specimen's arm.
@@ -136,7 +136,7 @@ var specimenDB = pgtest.NewTemplate("specimens", func(ctx context.Context, dsn s
 		return err
 	}
 	defer func() { _ = c.Close(ctx) }()
-	return c.PgConn().Exec(ctx, specimenSchema).Close()
+	return c.PgConn().Exec(ctx, specimenSchema+rowSpecimenSchema).Close()
 })
 
 // shapesOf lists every statement that a batch of the arm may send, by a name for its file.
@@ -156,7 +156,7 @@ func shapesOf(a *Arm) map[string]shape {
 func statementsOf(a *Arm) map[string]statement {
 	m := map[string]statement{
 		"settings": a.settingsSQL(), "settings_look": {sql: a.readSettingsSQL()}, "plan": a.planSQL(),
-		"undated_null": a.undatedSQL("IS NULL", 100), "undated_old": a.undatedSQL("< "+literal(timestamptz(a.sweep.Since.UnixMicro()))+"::timestamptz", 100),
+		"undated_null": a.undatedSQL(true, 100), "undated_old": a.undatedSQL(false, 100),
 	}
 	if a.arm.CountsHeld() {
 		m["held"] = a.heldSQL()
@@ -200,6 +200,7 @@ var oid = regexp.MustCompile(`(pg_stat_get_xact_tuples_deleted)\(\d+\)`)
 func TestGolden(t *testing.T) {
 	db := specimenDB.New(t)
 	conn := db.Conn(t)
+	maps.Copy(kept, rowKept)
 	used := map[string]bool{}
 	for _, sp := range specimens() {
 		arm := sp.open(t, Conn(conn))
@@ -246,7 +247,7 @@ func TestGolden(t *testing.T) {
 	}
 	for _, f := range files {
 		switch {
-		case used[f]:
+		case used[f] || strings.HasPrefix(filepath.Base(f), "parents_"): // TestGoldenParents has those
 		case *update:
 			if err := os.Remove(f); err != nil {
 				t.Fatal(err)
@@ -371,8 +372,8 @@ func lint(st statement) (faults []string) {
 				fault("the value %s is spliced in", tok)
 			}
 		case tok == "*":
-			all := is(i-1, "(") && is(i-2, "count") || is(i-1, ")") && is(i-2, "interval") // count(*), and a product
-			product := is(i-1, ")") && i+1 < len(ts) && ts[i+1][0] >= '0' && ts[i+1][0] <= '9'
+			all := is(i-1, "(") && is(i-2, "count") || is(i-1, ")") && is(i-2, "interval")                            // count(*), and a product
+			product := is(i-1, ")") && i+1 < len(ts) && ts[i+1][0] >= '0' && ts[i+1][0] <= '9' || is(i+1, "interval") // a number of days
 			ofQuery := is(i-1, ".") && fromQuery(ts, at(i-2), queries)
 			if !all && !product && !ofQuery {
 				fault("SELECT * reads whatever the table has")
@@ -410,7 +411,7 @@ func lint(st statement) (faults []string) {
 			named := is(i-1, "as") // AS name
 			query := queries[tok]
 			alias := name(at(i-1)) && !slices.Contains(sqlWords, strings.ToLower(at(i-1))) || is(i-1, ")") // FROM t alias, ) alias
-			word := is(i, "interval", "epoch", "ctid") && !is(i, "ctid")
+			word := is(i, "interval", "epoch") || is(i, "at") && is(i+1, "time") || is(i, "time") && is(i-1, "at") || is(i, "zone") && is(i-1, "time")
 			if !qualified && !function && !named && !query && !alias && !word && !inType(i) {
 				fault("the column %s is not qualified", tok)
 			}

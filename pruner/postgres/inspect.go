@@ -13,11 +13,12 @@ import (
 type Inspection struct {
 	Sweep  policy.Sweep // with its defaults
 	Checks []Check
-	Index  string // the index that serves, "" if none does
+	Index  string // the index that serves, "" if none does; where the parts of the sweep have their own, each, with ", " between
 
 	role     string // that would sweep
 	target   target
-	arms     []policy.Arm
+	arms     []served
+	expiries []string // generated columns that are the age and the own window added up
 	findings findings
 }
 
@@ -37,10 +38,10 @@ func (i *Inspection) Arms(db *DB, o Options) ([]*Arm, error) {
 		return nil, &RefusedError{Sweep: i.Sweep.Name, Checks: r}
 	}
 	var arms []*Arm
-	for _, spec := range i.arms {
+	for _, s := range i.arms {
 		t := i.target
-		t.arm, t.gate = spec, o.OneSweeper
-		t.ties = tiesOf(t.table, t.index, spec, t.sweep.Age)
+		t.gate = o.OneSweeper
+		t.serve(s)
 		arms = append(arms, &Arm{target: t, db: db})
 	}
 	return arms, nil
@@ -69,7 +70,13 @@ func Inspect(ctx context.Context, db *DB, s policy.Sweep) (*Inspection, error) {
 		return nil, fmt.Errorf("inspect sweep %s: %w", s.Name, err)
 	}
 	i.Checks = i.findings.checks
-	i.Index = i.target.index.name
+	var names []string
+	for _, s := range i.arms {
+		if !slices.Contains(names, s.index.name) {
+			names = append(names, s.index.name)
+		}
+	}
+	i.Index = strings.Join(names, ", ")
 	return i, nil
 }
 
@@ -102,10 +109,14 @@ func (i *Inspection) inspect(ctx context.Context, q query) error {
 			i.target.owner = owner
 		}
 	}
+	if err := i.readChildren(ctx, q); err != nil {
+		return err
+	}
 	if f.refused("kind") {
 		return nil
 	}
 	i.checkColumns()
+	i.checkRowColumns()
 	i.checkRights()
 	if err := i.checkServer(ctx, q); err != nil {
 		return err
@@ -118,6 +129,11 @@ func (i *Inspection) inspect(ctx context.Context, q query) error {
 		return err
 	}
 	i.checkOwnerKey()
+	if i.checkKeys() {
+		if err := i.checkReferences(ctx, q); err != nil {
+			return err
+		}
+	}
 	if err := i.checkDependents(ctx, q); err != nil {
 		return err
 	}
@@ -136,7 +152,7 @@ func (i *Inspection) checkColumns() {
 			f.refuse("column", key, "", "%s has no column %q; it has %s", in.name, name, columnsLike(in))
 		}
 	}
-	missing(t, "age", s.Age)
+	missing(t, s.AgeKey(), s.Age)
 	for _, m := range s.Only {
 		missing(t, "only."+m.Column, m.Column)
 	}
@@ -149,6 +165,21 @@ func (i *Inspection) checkColumns() {
 			missing(t, "guard.owner.key", k.Target)
 			missing(i.target.owner, "guard.owner.key", k.Owner)
 		}
+	}
+	if s.Own != nil {
+		missing(t, "row_window.column", s.Own.Column)
+	}
+	if s.Guard.Hold != "" {
+		missing(t, "guard.hold", s.Guard.Hold)
+	}
+	for _, c := range i.references() {
+		for _, k := range c.key {
+			missing(i.parentTable(c), c.path+".key", k.Parent)
+			missing(c.table, c.path+".key", k.Child)
+		}
+	}
+	if o := i.target.owed; o != nil && o.state.Column != "" {
+		missing(o.table, "guard.owed.state", o.state.Column)
 	}
 }
 
@@ -182,12 +213,33 @@ func (i *Inspection) checkRights() {
 			f.ok("owner lock", "guard.owner", "FOR SHARE on %s needs UPDATE on one column; granted", o.name)
 		}
 	}
+	for _, c := range i.target.children {
+		need(c.table.canUse, "USAGE on schema "+c.table.name.Schema, "USAGE ON SCHEMA "+ident(c.table.name.Schema))
+		need(c.table.canSelect, "SELECT on "+c.table.name.String(), "SELECT ON "+tableName(c.table.name))
+		need(c.table.canDelete, "DELETE on "+c.table.name.String(), "DELETE ON "+tableName(c.table.name))
+	}
+	if c := i.target.owed; c != nil {
+		var cols, quoted []string
+		for _, name := range append(c.childColumns(), c.state.Column) {
+			if col, ok := c.table.column(name); ok && !col.canSelect && !slices.Contains(cols, name) {
+				cols, quoted = append(cols, name), append(quoted, ident(name))
+			}
+		}
+		need(c.table.canUse, "USAGE on schema "+c.table.name.Schema, "USAGE ON SCHEMA "+ident(c.table.name.Schema))
+		// where its rows are removed too, the right on the whole table says it already
+		removed := slices.ContainsFunc(i.removes(), func(t *table) bool { return t.oid == c.table.oid })
+		need(len(cols) == 0 || removed, fmt.Sprintf("SELECT (%s) on %s", strings.Join(cols, ", "), c.table.name), fmt.Sprintf("SELECT (%s) ON %s", strings.Join(quoted, ", "), tableName(c.table.name)))
+	}
+	parents := s.Guard.Owed != nil || len(s.Children) > 0
+	if parents {
+		need(t.canUpdate, fmt.Sprintf("UPDATE on one column of %s, to lock a row FOR UPDATE before its children go", t.name), fmt.Sprintf("UPDATE (%s) ON %s", ident(harmless(t, s)), tableName(t.name)))
+	}
 	if len(missing) > 0 {
 		f.refuse("rights", "", strings.Join(grants, " "), "missing: %s", strings.Join(missing, "; "))
 	} else {
 		f.ok("rights", "", "all that the sweep needs is granted")
 	}
-	if !t.canUpdate {
+	if !t.canUpdate && !parents {
 		f.warn("rights", "", fmt.Sprintf("GRANT UPDATE (%s) ON %s TO %s;", ident(harmless(t, s)), tableName(t.name), role),
 			"without UPDATE on one column of %s a locked row cannot be skipped; its batch is halved until it stands alone", t.name)
 	}
@@ -199,11 +251,41 @@ func harmless(t *table, s *policy.Sweep) string {
 	for n := len(t.columns) - 1; n >= 0; n-- {
 		name := t.columns[n].name
 		indexed := slices.ContainsFunc(t.indexes, func(x index) bool { return slices.Contains(x.columns, name) })
-		if !indexed && name != s.Age && (s.Guard.State == nil || s.Guard.State.Column != name) {
+		if !indexed && t.columns[n].generated == "" && !slices.Contains(decisive(s), name) {
 			return name
 		}
 	}
 	return t.columns[len(t.columns)-1].name
+}
+
+// decisive are the columns of the target that a decision is about.
+func decisive(s *policy.Sweep) []string {
+	cols := []string{s.Age, s.Guard.Hold}
+	if s.Own != nil {
+		cols = append(cols, s.Own.Column)
+	}
+	for _, m := range s.Only {
+		cols = append(cols, m.Column)
+	}
+	if g := s.Guard.State; g != nil {
+		cols = append(cols, g.Column)
+	}
+	if g := s.Guard.Owner; g != nil {
+		for _, k := range g.Key {
+			cols = append(cols, k.Target)
+		}
+	}
+	if g := s.Guard.Owed; g != nil {
+		for _, k := range g.Key {
+			cols = append(cols, k.Parent)
+		}
+	}
+	for _, c := range s.Children {
+		for _, k := range c.Key {
+			cols = append(cols, k.Parent)
+		}
+	}
+	return cols
 }
 
 func ownerColumns(g *policy.OwnerGuard) []string {
@@ -218,7 +300,11 @@ func ownerColumns(g *policy.OwnerGuard) []string {
 func (i *Inspection) checkRowSecurity() {
 	f := &i.findings
 	chosen := slices.ContainsFunc(i.Sweep.Set, func(s policy.Setting) bool { return strings.EqualFold(s.Name, "row_security") })
-	for _, t := range []*table{i.target.table, i.target.owner} {
+	tables := append(i.removes(), i.target.owner)
+	if o := i.target.owed; o != nil && !slices.ContainsFunc(tables, func(t *table) bool { return t != nil && t.oid == o.table.oid }) {
+		tables = append(tables, o.table)
+	}
+	for _, t := range tables {
 		switch {
 		case t == nil || !t.rlsActive:
 		case chosen:
@@ -233,27 +319,28 @@ func (i *Inspection) checkRowSecurity() {
 // checkAge refuses a column that holds no instants, or that contradicts the guard.
 func (i *Inspection) checkAge() {
 	f, s := &i.findings, &i.Sweep
+	key := s.AgeKey()
 	c, _ := i.target.table.column(s.Age)
 	const timestamptzOID, timestampOID, dateOID = 1184, 1114, 1082
 	switch c.base {
 	case timestamptzOID:
 	case timestampOID:
-		f.refuse("age", "age", "", "column %s is %s; as: wall is planned, not in this version", c.name, c.typname)
+		f.refuse("age", key, "", "column %s is %s; as: wall is planned, not in this version", c.name, c.typname)
 		return
 	case dateOID, 20, 23, 1700, 701, 700, 2950:
-		f.refuse("age", "age", "", "column %s is %s; ages that are no timestamptz are planned, not in this version", c.name, c.typname)
+		f.refuse("age", key, "", "column %s is %s; ages that are no timestamptz are planned, not in this version", c.name, c.typname)
 		return
 	default:
-		f.refuse("age", "age", "name a timestamptz column", "column %s is %s, which is no instant", c.name, c.typname)
+		f.refuse("age", key, "name a timestamptz column", "column %s is %s, which is no instant", c.name, c.typname)
 		return
 	}
 	switch {
 	case s.Guard.Ended && c.notNull:
 		f.refuse("age", "guard.ended", "", "guard.ended says %s is null while a row is live, but the column is NOT NULL", c.name)
-	case !s.Guard.Ended && s.Guard.State == nil && !c.notNull:
-		f.warn("age", "age", "", "%s can be null; such rows are kept and counted as undated", c.name)
+	case !s.Expires && !s.Guard.Ended && s.Guard.State == nil && !c.notNull:
+		f.warn("age", key, "", "%s can be null; such rows are kept and counted as undated", c.name)
 	default:
-		f.ok("age", "age", "%s is timestamptz", c.name)
+		f.ok("age", key, "%s is timestamptz", c.name)
 	}
 }
 
@@ -285,10 +372,11 @@ func (i *Inspection) checkOwnerKey() {
 
 // checkIdentity refuses a table whose deletes the server would refuse for want of a replica identity.
 func (i *Inspection) checkIdentity() {
-	f, t := &i.findings, i.target.table
-	if len(t.published) == 0 || t.identity == "f" || t.hasKey && t.identity != "n" {
-		return
+	for _, t := range i.removes() {
+		if len(t.published) == 0 || t.identity == "f" || t.hasKey && t.identity != "n" {
+			continue
+		}
+		i.findings.refuse("replica identity", "", fmt.Sprintf("ALTER TABLE %s REPLICA IDENTITY FULL;", tableName(t.name)),
+			"%s is in publication %s, which publishes deletes, and has no replica identity", t.name, strings.Join(t.published, ", "))
 	}
-	f.refuse("replica identity", "", fmt.Sprintf("ALTER TABLE %s REPLICA IDENTITY FULL;", tableName(t.name)),
-		"%s is in publication %s, which publishes deletes, and has no replica identity", t.name, strings.Join(t.published, ", "))
 }

@@ -73,6 +73,15 @@ func matching(ms ...policy.Match) func(*policy.Sweep) {
 	return func(s *policy.Sweep) { s.Only = ms }
 }
 
+// accepting names tables whose rows the database may remove.
+func accepting(tables ...string) func(*policy.Sweep) {
+	return func(s *policy.Sweep) {
+		for _, name := range tables {
+			s.Cascades = append(s.Cascades, policy.Name{Schema: "x", Table: name})
+		}
+	}
+}
+
 func byState(column string, terminal, live []policy.Value) func(*policy.Sweep) {
 	return func(s *policy.Sweep) {
 		s.Guard = policy.Guard{State: &policy.StateGuard{Column: column, Terminal: terminal, Live: live}}
@@ -258,11 +267,12 @@ INSERT INTO t (id, at) VALUES (1, now()), (2, now()); INSERT INTO c SELECT 1 + g
 			want: []finding{refuse("foreign key", "has no index")}},
 		{name: "a key of two columns in the other order", schema: "ALTER TABLE t ADD UNIQUE (id, at); CREATE TABLE c (t_id bigint, t_at timestamptz, FOREIGN KEY (t_id, t_at) REFERENCES t (id, at)); CREATE INDEX ON c (t_at, t_id); INSERT INTO c SELECT FROM generate_series(1, 20000); ANALYZE c", sweep: on(),
 			want: []finding{fine("foreign key", "c_t_id_t_at_fkey")}},
-		{name: "a cascade", schema: "CREATE TABLE c (t_id bigint REFERENCES t ON DELETE CASCADE); CREATE INDEX ON c (t_id)", sweep: on(), want: []finding{warn("cascade", "rows of x.c go with their row of x.t")}},
+		{name: "a cascade", schema: "CREATE TABLE c (t_id bigint REFERENCES t ON DELETE CASCADE); CREATE INDEX ON c (t_id)", sweep: on(),
+			want: []finding{{Refused, "cascade", "cascades", "rows of x.c go with their row of x.t by c_t_id_fkey (ON DELETE CASCADE), and the table is in neither", "name x.c in children"}}},
 		{name: "a key set null", schema: "CREATE TABLE c (t_id bigint REFERENCES t ON DELETE SET NULL); CREATE INDEX ON c (t_id)", sweep: on(), want: []finding{warn("cascade", "ON DELETE SET NULL")}},
 		{name: "a key set default", schema: "CREATE TABLE c (t_id bigint DEFAULT 1 REFERENCES t ON DELETE SET DEFAULT); CREATE INDEX ON c (t_id)", sweep: on(), want: []finding{warn("cascade", "ON DELETE SET DEFAULT")}},
 		{name: "a deferrable key", schema: "CREATE TABLE c (t_id bigint REFERENCES t DEFERRABLE INITIALLY DEFERRED); CREATE INDEX ON c (t_id)", sweep: on(), want: []finding{fine("foreign key", "1 deferrable keys")}},
-		{name: "a cascade further down", schema: "CREATE TABLE c (id bigint PRIMARY KEY, t_id bigint REFERENCES t ON DELETE CASCADE); CREATE INDEX ON c (t_id); CREATE TABLE d (c_id bigint REFERENCES c); INSERT INTO d SELECT NULL FROM generate_series(1, 20000); ANALYZE d", sweep: on(),
+		{name: "a cascade further down", schema: "CREATE TABLE c (id bigint PRIMARY KEY, t_id bigint REFERENCES t ON DELETE CASCADE); CREATE INDEX ON c (t_id); CREATE TABLE d (c_id bigint REFERENCES c); INSERT INTO d SELECT NULL FROM generate_series(1, 20000); ANALYZE d", sweep: on(accepting("c")),
 			want: []finding{{Refused, "foreign key", "", "each row removed from x.c scans it", `ON "x"."d" ("c_id")`}}, heals: true},
 
 		// What a delete sets off besides.
@@ -296,7 +306,7 @@ INSERT INTO t (id, at) VALUES (1, now()), (2, now()); INSERT INTO c SELECT 1 + g
 func TestInspect(t *testing.T) {
 	db := pgtest.New(t)
 	conn := db.Conn(t)
-	for _, c := range catalogs() {
+	for _, c := range slices.Concat(catalogs(), rowCatalogs(), expiresCatalogs()) {
 		t.Run(c.name, func(t *testing.T) {
 			db.Exec(t, "DROP SCHEMA IF EXISTS x CASCADE; DROP PUBLICATION IF EXISTS inspected; DROP FOREIGN DATA WRAPPER IF EXISTS elsewhere CASCADE; CREATE SCHEMA x; SET search_path = x;"+inspectedTables+c.schema)
 			i, err := Inspect(t.Context(), Conn(conn), c.sweep)
@@ -360,7 +370,7 @@ ALTER TABLE t ADD d_id bigint REFERENCES d ON DELETE CASCADE; CREATE INDEX ON t 
 		t.Run(name, func(t *testing.T) {
 			db := pgtest.New(t)
 			db.Exec(t, "CREATE SCHEMA x; SET search_path = x;"+inspectedTables+schema)
-			arms, err := Open(t.Context(), Conn(db.Conn(t)), on(), Options{})
+			arms, err := Open(t.Context(), Conn(db.Conn(t)), on(accepting("t", "c", "d")), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -600,7 +610,8 @@ func (*sent) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 // no setting of its session.
 func TestInspectOnlyReads(t *testing.T) {
 	db := pgtest.New(t)
-	db.Exec(t, "CREATE SCHEMA x; SET search_path = x;"+inspectedTables+"CREATE INDEX ON t (at) WHERE at IS NOT NULL; ALTER TABLE o ADD CHECK (status IN ('open', 'done'))")
+	db.Exec(t, "CREATE SCHEMA x; SET search_path = x;"+inspectedTables+"CREATE INDEX ON t (at) WHERE at IS NOT NULL; ALTER TABLE o ADD CHECK (status IN ('open', 'done'));"+
+		ownIndexed+"ALTER TABLE t ADD until timestamptz GENERATED ALWAYS AS (at) STORED;"+strings.Replace(cTable, "PRIMARY KEY", "", 1)+"CREATE INDEX ON c (t_id) WHERE status NOT IN ('done', 'dead')")
 	tracer := &sent{}
 	conn := db.Conn(t, func(c *pgx.ConnConfig) { c.Tracer = tracer })
 	settings := func() string {
@@ -613,10 +624,17 @@ func TestInspectOnlyReads(t *testing.T) {
 	if _, err := Inspect(t.Context(), Conn(conn), s); err != nil {
 		t.Fatal(err)
 	}
+	more := len(tracer.sql)
+	if i, err := Inspect(t.Context(), Conn(conn), on(owing(), taking(), owns())); err != nil || i.Index == "" {
+		t.Fatal(i, err)
+	}
+	if !slices.ContainsFunc(tracer.sql[more:], func(sql string) bool { return strings.Contains(sql, "VERBOSE") }) {
+		t.Error("the sum of age and own window was not asked for")
+	}
 	if len(tracer.sql) < 10 || !strings.Contains(tracer.sql[0], "read only") || tracer.sql[len(tracer.sql)-1] != "rollback" {
 		t.Errorf("it sent %q", tracer.sql)
 	}
-	reads := regexp.MustCompile(`(?i)^(begin|rollback|savepoint|release savepoint|rollback to savepoint|select|explain \(format json\) select|with recursive)\b`)
+	reads := regexp.MustCompile(`(?i)^(begin|rollback|savepoint|release savepoint|rollback to savepoint|select|explain \((verbose, )?format json\) select|with recursive)\b`)
 	for _, sql := range tracer.sql {
 		if !reads.MatchString(sql) || regexp.MustCompile(`(?i)\b(insert|update|delete|nextval|lock table)\b`).MatchString(regexp.MustCompile(`'[^']*'`).ReplaceAllString(sql, "")) {
 			t.Errorf("it sent %s", sql)

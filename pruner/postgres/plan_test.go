@@ -235,34 +235,35 @@ func plainIdent(name string) string {
 
 // rangeConds are the conditions that an index scan of the range must have.
 func rangeConds(a *Arm, s shape) (conds []*regexp.Regexp) {
-	add := func(column, op string) {
-		conds = append(conds, regexp.MustCompile(`[( ]`+regexp.QuoteMeta(plainIdent(column))+`\)? `+op+` `))
+	add := func(pattern, op string) {
+		conds = append(conds, regexp.MustCompile(`[( ]`+pattern+`\)? `+op+` `))
 	}
+	at := rangePattern(a)
 	lower, upper := ">=", "<="
 	if a.ties.desc {
 		lower, upper = upper, lower
 	}
 	switch {
 	case !s.group:
-		add(a.sweep.Age, "<")
-		add(a.sweep.Age, ">=")
+		add(at, "<")
+		add(at, ">=")
 	case len(a.ties.columns) == 0:
-		add(a.sweep.Age, "=")
+		add(at, "=")
 	default:
-		add(a.sweep.Age, upper)
+		add(at, upper)
 		if !s.next {
-			add(a.sweep.Age, lower)
+			add(at, lower)
 			break
 		}
-		columns := []string{plainIdent(a.sweep.Age)}
+		row := at
 		for _, c := range a.ties.columns {
-			columns = append(columns, plainIdent(c.name))
+			row += regexp.QuoteMeta(", " + plainIdent(c.name))
 		}
-		conds = append(conds, regexp.MustCompile(`ROW\(`+regexp.QuoteMeta(strings.Join(columns, ", "))+`\)`))
+		conds = append(conds, regexp.MustCompile(`ROW\(\(*`+row+`\)`))
 	}
 	for _, e := range a.arm.Equal {
 		if slices.Contains(a.index.columns, e.Column) {
-			add(e.Column, "=")
+			add(regexp.QuoteMeta(plainIdent(e.Column)), "=")
 		}
 	}
 	return conds
@@ -285,7 +286,7 @@ INSERT INTO lines SELECT n.* FROM notes n;
 INSERT INTO marks SELECT n.id, n.created_at, n.note FROM notes n;
 INSERT INTO watched SELECT g, (ARRAY['completed', 'failed', 'open'])[1 + g %% 3], now() - interval '90 days' + g * (interval '90 days' / %[1]d), repeat('n', 50) FROM generate_series(0, %[1]d - 1) g ORDER BY md5(g::text);
 INSERT INTO "Audit-Log"."Run ""Events""" SELECT g, CASE WHEN g %% 3 > 0 THEN 'It''s done' ELSE 'Open' END::"Audit-Log"."Status", now() - interval '90 days' + g * (interval '90 days' / %[1]d) FROM generate_series(0, %[1]d - 1) g ORDER BY md5(g::text);
-`, n)
+`, n) + rowSpecimenRows(n)
 }
 
 // planValues are values for every parameter of a batch's statements, at this limit.

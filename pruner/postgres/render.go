@@ -12,8 +12,9 @@ import (
 type shape struct {
 	mode  pruner.Mode
 	group bool // rows of one age, more of them than the limit
-	next  bool // in a group that is walked by its key: a batch after the first
+	next  bool // among rows of one age that are walked by their key: a batch after the first
 	look  bool // counts only: no lock, no delete
+	chunk bool // a parent that is emptied
 }
 
 // statement is a rendered statement and what its parameters stand for, in order.
@@ -81,6 +82,10 @@ func (r *renderer) statement() {
 		r.cte("gate", "one sweeper at a time; the loser reads nothing")
 		r.line("  SELECT pg_try_advisory_xact_lock(%d) AS ok", r.lockKey())
 	}
+	if r.arm.Parents() {
+		r.parents()
+		return
+	}
 	if r.group {
 		r.seen()
 	} else {
@@ -103,28 +108,28 @@ func (r *renderer) statement() {
 // edge finds the exclusive end of the batch, and with it the next cursor: never over the limit, no row examined twice in
 // a pass, rows of one age never straddle two batches.
 func (r *renderer) edge() {
-	age := ident(r.sweep.Age)
+	at := r.at("e")
 	r.cte("edge", "the age of the first row after the batch: its exclusive end, and the next cursor")
-	r.line("  SELECT e.%s AS at FROM ONLY %s e", age, tableName(r.table.name))
-	r.line("   WHERE e.%s < %s  -- cutoff", age, r.arg(argCutoff, "timestamptz"))
-	r.line("     AND e.%s >= %s  -- cursor", age, r.arg(argAfter, "timestamptz"))
+	r.line("  SELECT %s AS at FROM ONLY %s e", at, tableName(r.table.name))
+	r.line("   WHERE %s < %s  -- cutoff", at, r.arg(argCutoff, "timestamptz"))
+	r.line("     AND %s >= %s  -- cursor", at, r.arg(argAfter, "timestamptz"))
 	r.equalities("e")
 	r.gated()
-	r.line("   ORDER BY e.%s OFFSET %s LIMIT 1  -- oldest first", age, r.arg(argLimit, "int"))
+	r.line("   ORDER BY %s OFFSET %s LIMIT 1  -- oldest first", at, r.arg(argLimit, "int"))
 }
 
 // seen takes the next rows of a group: those of one age, in the order of the serving index's further columns.
 func (r *renderer) seen() {
-	age := ident(r.sweep.Age)
+	row := r.at("e")
 	r.cte("seen", "the next rows of one age")
-	cols := []string{"e.ctid AS tid", "e." + age}
+	cols := []string{"e.ctid AS tid", "e." + ident(r.sweep.Age)}
 	for _, c := range r.rowColumns() {
 		cols = append(cols, "e."+ident(c))
 	}
 	r.line("  SELECT %s FROM ONLY %s e", strings.Join(cols, ", "), tableName(r.table.name))
 	at := r.arg(argAfter, "timestamptz")
 	if len(r.ties.columns) == 0 {
-		r.line("   WHERE e.%s = %s  -- the group", age, at)
+		r.line("   WHERE %s = %s  -- the group", row, at)
 		r.equalities("e")
 		r.gated()
 		r.line("     AND NOT (e.ctid = ANY (%s))  -- no index orders them: those that stayed are passed over by address", r.arg(argPassed, "tid[]"))
@@ -135,7 +140,7 @@ func (r *renderer) seen() {
 		if r.ties.desc {
 			after, until, dir = "<", ">=", " DESC"
 		}
-		have, last, order := []string{"e." + age}, []string{at}, []string{"e." + age + dir}
+		have, last, order := []string{row}, []string{at}, []string{row + dir}
 		for i, c := range r.ties.columns {
 			have = append(have, "e."+ident(c.name))
 			order = append(order, "e."+ident(c.name)+dir)
@@ -146,9 +151,9 @@ func (r *renderer) seen() {
 		if r.next {
 			r.line("   WHERE (%s) %s (%s)  -- the group, after the batch before", strings.Join(have, ", "), after, strings.Join(last, ", "))
 		} else {
-			r.line("   WHERE e.%s %s= %s  -- the group", age, after, at)
+			r.line("   WHERE %s %s= %s  -- the group", row, after, at)
 		}
-		r.line("     AND e.%s %s %s", age, until, at)
+		r.line("     AND %s %s %s", row, until, at)
 		r.equalities("e")
 		r.gated()
 		r.line("   ORDER BY %s", strings.Join(order, ", "))
@@ -173,6 +178,15 @@ func (r *renderer) rowColumns() []string {
 	for _, m := range r.arm.Only {
 		add(m.Column)
 	}
+	for _, m := range r.arm.Part {
+		add(m.Column)
+	}
+	if r.arm.Own != nil {
+		add(r.arm.Own.Column)
+	}
+	if r.arm.Hold != "" {
+		add(r.arm.Hold)
+	}
 	if r.arm.State != nil {
 		add(r.arm.State.Column)
 	}
@@ -196,15 +210,7 @@ func (r *renderer) equalities(alias string) {
 		r.line("     AND %s.%s = %s", alias, ident(e.Column), typed(e.Value, r.col(e.Column)))
 	}
 	for _, m := range r.arm.Within {
-		col := alias + "." + ident(m.Column)
-		switch {
-		case !m.Values[0].IsNull():
-			r.line("     AND %s", in(col, m.Values, r.col(m.Column)))
-		case m.Not:
-			r.line("     AND %s IS NOT NULL", col)
-		default:
-			r.line("     AND %s IS NULL", col)
-		}
+		r.line("     AND %s", within(alias, m, r.col(m.Column)))
 	}
 }
 
@@ -216,15 +222,20 @@ func (r *renderer) gated() {
 
 // from is where the rows of the batch come from, as alias e.
 func (r *renderer) from() {
-	if r.group || r.look {
+	switch {
+	case r.arm.Parents() && !r.look:
+		r.line("    FROM seen e")
+		r.line("   WHERE e.%s <= %s AND e.%s IS NULL", r.ours("n"), r.most(), r.ours("owed"))
+		return
+	case r.group || r.look:
 		r.line("    FROM seen e")
 		r.line("   WHERE true")
 		return
 	}
-	age := ident(r.sweep.Age)
+	at := r.at("e")
 	r.line("    FROM ONLY %s e", tableName(r.table.name))
-	r.line("   WHERE e.%s < coalesce((SELECT g.at FROM edge g), %s)  -- the one upper bound", age, r.arg(argCutoff, "timestamptz"))
-	r.line("     AND e.%s >= %s  -- cursor", age, r.arg(argAfter, "timestamptz"))
+	r.line("   WHERE %s < coalesce((SELECT g.at FROM edge g), %s)  -- the one upper bound", at, r.arg(argCutoff, "timestamptz"))
+	r.line("     AND %s >= %s  -- cursor", at, r.arg(argAfter, "timestamptz"))
 	r.equalities("e")
 	r.gated()
 }
@@ -248,13 +259,17 @@ func (r *renderer) owners() {
 		names = append(names, "e."+ident(k.Target))
 		on = append(on, "r."+ident(k.Owner)+" = k."+name)
 	}
-	outside, held, candidate := r.classes("e")
+	c := r.known("e")
 	r.cte("keys", "distinct owners of the range, with their rows")
 	r.line("  SELECT %s, count(*) AS n", strings.Join(keys, ", "))
-	r.line("       , %s AS outside, %s AS held, %s AS candidates", countIf(outside), countIf(held), countIf(candidate))
+	r.line("       , %s AS outside, %s AS held, %s AS candidates", countIf(c.outside), countIf(c.held), countIf(c.candidate))
+	if r.arm.Own != nil {
+		r.line("       , %s AS unusable, %s AS raised", countIf(c.unusable), countIf(c.raised))
+	}
 	if r.look {
 		age := ident(r.sweep.Age)
-		r.line("       , %s AS oldest_held, %s AS oldest", oldestIf(age, held), oldestIf(age, candidate))
+		r.line("       , %s AS oldest_held, %s AS oldest", oldestIf(age, c.held), oldestIf(age, c.candidate))
+		r.line("       , %s AS late", r.latest(c.candidate))
 	}
 	r.from()
 	r.line("   GROUP BY %s", strings.Join(names, ", "))
@@ -280,9 +295,10 @@ func (r *renderer) owners() {
 func (r *renderer) tally() {
 	r.cte("tally", "counts of one snapshot")
 	if r.arm.Owner == nil {
-		outside, held, candidate := r.classes("e")
-		r.line("  SELECT count(*) AS examined, %s AS outside, %s AS held, 0 AS locked, 0 AS orphan", countIf(outside), countIf(held))
-		r.line("       , array_agg(%s)%s AS tids", r.tid(), filter(candidate))
+		c := r.classes("e")
+		r.line("  SELECT count(*) AS examined, %s AS outside, %s AS held, 0 AS locked, 0 AS orphan", countIf(c.outside), countIf(c.held))
+		r.line("       , %s AS unusable, %s AS raised", countIf(c.unusable), countIf(c.raised))
+		r.line("       , array_agg(%s)%s AS tids", r.tid(), filter(c.candidate))
 		r.from()
 		return
 	}
@@ -291,6 +307,11 @@ func (r *renderer) tally() {
 	r.line("       , (coalesce(sum(o.held), 0) + coalesce(sum(o.candidates) FILTER (WHERE o.got IS NULL AND NOT o.ok), 0))::bigint AS held")
 	r.line("       , coalesce(sum(o.candidates) FILTER (WHERE o.got IS NULL AND o.ok), 0)::bigint AS locked  -- terminal, but somebody holds it")
 	r.line("       , coalesce(sum(o.candidates) FILTER (WHERE o.got IS NULL AND o.ok IS NULL), 0)::bigint AS orphan  -- no such owner, or no key to it")
+	if r.arm.Own != nil {
+		r.line("       , coalesce(sum(o.unusable), 0)::bigint AS unusable, coalesce(sum(o.raised), 0)::bigint AS raised")
+	} else {
+		r.line("       , 0 AS unusable, 0 AS raised")
+	}
 	r.line("    FROM owners o")
 }
 
@@ -303,7 +324,7 @@ func (r *renderer) picked() {
 	}
 	// The range is read a second time, which costs a quarter less than addresses gathered by owner: the first reading is of
 	// the index alone.
-	_, _, candidate := r.classes("e")
+	candidate := r.classes("e").candidate
 	var keys, names []string
 	for i, k := range r.arm.Owner.Key {
 		keys = append(keys, "e."+ident(k.Target))
@@ -354,15 +375,15 @@ func (r *renderer) remembers() bool { return r.group && len(r.ties.columns) == 0
 // were it a condition that an index can serve, the planner might walk the range once more and compare each row with the
 // whole list of addresses, instead of going to the addresses.
 func (r *renderer) again() {
-	age := ident(r.sweep.Age)
+	at := r.at("d")
 	if r.group {
-		r.line("     AND (d.%s = %s  -- age, again", age, r.arg(argAfter, "timestamptz"))
+		r.line("     AND (%s = %s  -- age, again", at, r.arg(argAfter, "timestamptz"))
 	} else {
-		r.line("     AND (d.%s < coalesce((SELECT g.at FROM edge g), %s)  -- age, again", age, r.arg(argCutoff, "timestamptz"))
-		r.line("     AND d.%s >= %s", age, r.arg(argAfter, "timestamptz"))
+		r.line("     AND (%s < coalesce((SELECT g.at FROM edge g), %s)  -- age, again", at, r.arg(argCutoff, "timestamptz"))
+		r.line("     AND %s >= %s", at, r.arg(argAfter, "timestamptz"))
 	}
 	r.equalities("d")
-	if _, _, candidate := r.classes("d"); candidate != "true" {
+	if candidate := r.classes("d").candidate; candidate != "true" {
 		r.line("     AND %s  -- state, again", candidate)
 	}
 	r.line("         ) IS TRUE")
@@ -417,5 +438,6 @@ func (r *renderer) result() {
 		r.line("     , (SELECT (extract(epoch FROM g.at) * 1000000)::bigint FROM edge g) AS edge  -- microseconds")
 		r.line("     , NULL::text AS last")
 	}
+	r.line("     , t.unusable, t.raised")
 	r.line("  FROM tally t, picked p")
 }

@@ -241,7 +241,7 @@ var plansDB = pgtest.NewTemplate("plans", func(ctx context.Context, dsn string) 
 		return err
 	}
 	defer func() { _ = c.Close(ctx) }()
-	if err := c.PgConn().Exec(ctx, specimenSchema+specimenRows(300)).Close(); err != nil {
+	if err := c.PgConn().Exec(ctx, specimenSchema+rowSpecimenSchema+specimenRows(300)).Close(); err != nil {
 		return err
 	}
 	return c.PgConn().Exec(ctx, "VACUUM ANALYZE").Close()
@@ -651,7 +651,7 @@ func clauses() []clause {
 	for _, pin := range []string{"enable_seqscan", "enable_bitmapscan", "enable_nestloop", "enable_sort"} {
 		cs = append(cs, clause{name: "settings: " + pin, wire: [2]string{"'" + pin + "', 'off'", "'" + pin + "', 'on'"}, victim: plans("owner", "")})
 	}
-	return cs
+	return append(cs, rowClauses()...)
 }
 
 // TestSabotage takes each clause out in turn, and has a named check notice. A check that stays green, and an edit that

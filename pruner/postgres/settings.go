@@ -95,7 +95,7 @@ func (t *target) afterSQL(s shape) statement {
 		// A row that is still the same version was vetoed; one that somebody else changed has another address by now.
 		r.line("     , (SELECT count(*) FROM ONLY %s d", tableName(t.table.name))
 		r.line("         WHERE d.ctid = ANY (coalesce(nullif(current_setting('prunectl.stayed', true), ''), '{}')::tid[])")
-		r.line("           AND d.%s < %s)", ident(t.sweep.Age), r.arg(argCutoff, "timestamptz"))
+		r.line("           AND %s < %s)", t.at("d"), r.arg(argCutoff, "timestamptz"))
 	} else {
 		r.line("     , 0")
 	}

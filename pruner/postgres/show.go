@@ -13,12 +13,16 @@ import (
 
 // Statement is one statement of a batch as it is sent, with placeholders for its values.
 type Statement struct {
-	Name string // "settings", "batch", "after"
+	Name string // "settings", "batch", "after"; in the parent form also "keys", "recheck", "child TABLE" and "parents"
 	SQL  string
 }
 
-// Statements lists what a batch sends between BEGIN and COMMIT.
+// Statements lists what a batch sends between BEGIN and COMMIT. A parent with more children than fit is emptied by
+// statements like those of its tables, with a limit.
 func (a *Arm) Statements() []Statement {
+	if a.arm.Parents() {
+		return a.parentStatements()
+	}
 	return []Statement{{"settings", a.settingsSQL().sql}, {"batch", a.statement(shape{}).sql}, {"after", a.afterSQL(shape{}).sql}}
 }
 

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"hash/fnv"
-	"slices"
 
 	"github.com/prunectl/prunectl/policy"
 )
@@ -12,12 +11,29 @@ type target struct {
 	sweep    policy.Sweep // with its defaults
 	arm      policy.Arm
 	table    *table
-	owner    *table // nil without an owner guard
-	index    index  // the index that serves
+	owner    *table   // nil without an owner guard
+	index    index    // the index that serves the arm
+	expiry   string   // where the arm's range is one of expiries: the generated column, "" for an expression
+	owed     *child   // guard.owed: nil without
+	children []*child // in the order in which their rows go: the deepest first
 	ties     ties
 	triggers []trigger // that fire on delete
 	cascades bool      // a chain of cascades leads back to the target
 	gate     bool      // one sweeper at a time
+}
+
+// served is an arm with the index that serves it.
+type served struct {
+	arm    policy.Arm
+	index  index
+	at     int    // which of the index's columns the range is one of
+	expiry string // see target
+}
+
+// serve makes the target that of one arm.
+func (t *target) serve(s served) {
+	t.arm, t.index, t.expiry = s.arm, s.index, s.expiry
+	t.ties = tiesOf(t.table, s.index, s.arm, s.at)
 }
 
 // ties are the columns by which rows of one age are walked: the further columns of the serving index, where they make,
@@ -27,16 +43,15 @@ type ties struct {
 	desc    bool
 }
 
-// tiesOf reads the ties from the index. Columns of mixed direction, the age among them, cannot be compared as a row, so
-// they give none.
-func tiesOf(t *table, x index, arm policy.Arm, age string) ties {
-	at := slices.Index(x.columns, age)
+// tiesOf reads the ties from the index, whose column at is what the range is one of. Columns of mixed direction, that one
+// among them, cannot be compared as a row, so they give none.
+func tiesOf(t *table, x index, arm policy.Arm, at int) ties {
 	if at < 0 || at+1 == len(x.columns) {
 		return ties{}
 	}
 	var ts ties
 	ts.desc = x.desc[at]
-	known := []string{age}
+	known := []string{x.columns[at]}
 	for _, e := range arm.Equal {
 		known = append(known, e.Column)
 	}
@@ -48,16 +63,8 @@ func tiesOf(t *table, x index, arm policy.Arm, age string) ties {
 		ts.columns = append(ts.columns, c)
 		known = append(known, c.name)
 	}
-	for _, u := range t.indexes {
-		if !u.unique || !u.valid || !u.immediate || u.predicate != "" {
-			continue
-		}
-		if !slices.ContainsFunc(u.columns, func(c string) bool {
-			col, ok := t.column(c)
-			return !ok || !col.notNull || !slices.Contains(known, c)
-		}) {
-			return ts
-		}
+	if t.unique(known) {
+		return ts
 	}
 	return ties{}
 }

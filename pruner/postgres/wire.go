@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -15,7 +16,8 @@ type call struct {
 	args []string
 }
 
-// answer is the first row of a call's result; a null is "" with null true.
+// answer is the first row of a call's result; a null is "" with null true. A statement that returns no rows answers with
+// how many it changed.
 type answer []field
 
 type field struct {
@@ -114,11 +116,20 @@ func result(p *pgconn.Pipeline) (answer, string, error) {
 	if res.Err != nil {
 		return nil, "", res.Err
 	}
-	return first(res.Rows), res.CommandTag.String(), nil
+	return first(res), res.CommandTag.String(), nil
 }
 
-func first(rows [][][]byte) answer {
-	if len(rows) == 0 {
+// changed is the answer of a statement that returns no rows.
+func changed(tag pgconn.CommandTag) answer {
+	return answer{{text: strconv.FormatInt(tag.RowsAffected(), 10)}}
+}
+
+func first(res *pgconn.Result) answer {
+	rows := res.Rows
+	switch {
+	case len(res.FieldDescriptions) == 0:
+		return changed(res.CommandTag)
+	case len(rows) == 0:
 		return nil
 	}
 	a := make(answer, len(rows[0]))
@@ -177,5 +188,11 @@ func next(br pgx.BatchResults) (answer, error) {
 			a = append(a, field{string(v), v == nil})
 		}
 	}
-	return a, rows.Err()
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	if len(rows.FieldDescriptions()) == 0 {
+		return changed(rows.CommandTag()), nil
+	}
+	return a, nil
 }

@@ -96,6 +96,8 @@ var (
 	KindAge = index("kind, age, id", "kind", "age", "id")
 	// AgeTerminal is led by the age, and holds terminal rows only.
 	AgeTerminal = partial(AgeUnique, "state in ('completed', 'failed', 'cancelled')", "state")
+	// AgeExpires holds rows with an age only.
+	AgeExpires = partial(AgeUnique, "age is not null", "age")
 	// DefaultAge holds rows without a window of their own only.
 	DefaultAge = partial(AgeUnique, "own is null", "own")
 	// OwnExpiry is led by the end of a row's own window.
@@ -108,7 +110,7 @@ var (
 
 // Indexes lists every index that a Fixture may have as its Index.
 func Indexes() []Index {
-	return []Index{AgeUnique, AgeAlone, StateAge, KindAge, AgeTerminal, DefaultAge}
+	return []Index{AgeUnique, AgeAlone, StateAge, KindAge, AgeTerminal, AgeExpires, DefaultAge}
 }
 
 // OwnIndexes lists every index that a Fixture may have as its OwnIndex.

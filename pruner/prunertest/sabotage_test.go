@@ -480,7 +480,7 @@ func defects() []defect {
 				}
 			}})
 	}
-	return slices.Concat(ds, ownDefects(), owedDefects(), childDefects())
+	return slices.Concat(ds, ownDefects(), expiresDefects(), owedDefects(), childDefects())
 }
 
 func only(change func(*policy.Match)) func(*policy.Sweep) {

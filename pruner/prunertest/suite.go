@@ -70,7 +70,7 @@ func Run(t *testing.T, f Factory) {
 // Checks lists the checks of the suite.
 func Checks() []Check {
 	var all []Check
-	for _, cs := range [][]Check{orderChecks, guardChecks, boundChecks, tieChecks, windowChecks, ownChecks, modeChecks, owedChecks, childChecks,
+	for _, cs := range [][]Check{orderChecks, guardChecks, boundChecks, tieChecks, windowChecks, ownChecks, expiresChecks, modeChecks, owedChecks, childChecks,
 		surveyChecks} {
 		all = append(all, cs...)
 	}

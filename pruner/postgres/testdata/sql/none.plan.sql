@@ -4,7 +4,8 @@ WITH seen AS MATERIALIZED (  -- the oldest rows before the cutoff, up to a bound
      AND e."kind" = 'a'::pg_catalog.text
    ORDER BY e."created_at" LIMIT $3::int
 )
-SELECT count(*), 0, 0, 0, count(*), min(e."created_at"), NULL::timestamptz
+SELECT count(*), 0, 0, 0, count(*), min(e."created_at"), NULL::timestamptz, 0, 0
+     , coalesce(max(extract(epoch FROM $1::timestamptz - e."created_at")), 0)::float8
   FROM seen e
 -- $1: cutoff
 -- $2: after

@@ -6,6 +6,7 @@ WITH seen AS MATERIALIZED (  -- the oldest rows before the cutoff, up to a bound
   SELECT e."tenant_id" AS k0, e."run_id" AS k1, count(*) AS n
        , 0 AS outside, 0 AS held, count(*) AS candidates
        , NULL::timestamptz AS oldest_held, min(e."created_at") AS oldest
+       , max(extract(epoch FROM $1::timestamptz - e."created_at")) AS late
     FROM seen e
    WHERE true
    GROUP BY e."tenant_id", e."run_id"

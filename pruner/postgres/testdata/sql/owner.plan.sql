@@ -6,6 +6,7 @@ WITH seen AS MATERIALIZED (  -- the oldest rows before the cutoff, up to a bound
   SELECT e."tenant_id" AS k0, e."run_id" AS k1, count(*) AS n
        , 0 AS outside, 0 AS held, count(*) AS candidates
        , NULL::timestamptz AS oldest_held, min(e."created_at") AS oldest
+       , max(extract(epoch FROM $1::timestamptz - e."created_at")) AS late
     FROM seen e
    WHERE true
    GROUP BY e."tenant_id", e."run_id"
@@ -23,6 +24,8 @@ SELECT coalesce(sum(o.n), 0)::bigint, coalesce(sum(o.outside), 0)::bigint
      , coalesce(sum(o.candidates) FILTER (WHERE o.got IS NULL AND o.ok IS NULL), 0)::bigint
      , coalesce(sum(o.candidates) FILTER (WHERE o.got), 0)::bigint
      , min(o.oldest) FILTER (WHERE o.got), least(min(o.oldest_held), min(o.oldest) FILTER (WHERE o.got IS NULL AND NOT o.ok))
+     , 0, 0
+     , coalesce(max(o.late) FILTER (WHERE o.got), 0)::float8
   FROM owners o
 -- $1: cutoff
 -- $2: after

@@ -24,6 +24,7 @@ WITH seen AS MATERIALIZED (  -- the next rows of one age
        , (coalesce(sum(o.held), 0) + coalesce(sum(o.candidates) FILTER (WHERE o.got IS NULL AND NOT o.ok), 0))::bigint AS held
        , coalesce(sum(o.candidates) FILTER (WHERE o.got IS NULL AND o.ok), 0)::bigint AS locked  -- terminal, but somebody holds it
        , coalesce(sum(o.candidates) FILTER (WHERE o.got IS NULL AND o.ok IS NULL), 0)::bigint AS orphan  -- no such owner, or no key to it
+       , 0 AS unusable, 0 AS raised
     FROM owners o
 ), picked AS MATERIALIZED (  -- what this batch may remove, and nothing else
   SELECT ARRAY(SELECT e.tid
@@ -42,6 +43,7 @@ SELECT t.examined, t.outside, t.held, t.locked, t.orphan, cardinality(p.tids) AS
      , NULL::text AS stayed
      , NULL::bigint AS edge
      , (SELECT to_json(ARRAY[e."tenant_id"::text, e."run_id"::text, e."sequence"::text])::text FROM seen e ORDER BY e."tenant_id" DESC, e."run_id" DESC, e."sequence" DESC LIMIT 1) AS last
+     , t.unusable, t.raised
   FROM tally t, picked p
 -- $1: after
 -- $2: tie0

@@ -24,6 +24,7 @@ WITH edge AS MATERIALIZED (  -- the age of the first row after the batch: its ex
        , (coalesce(sum(o.held), 0) + coalesce(sum(o.candidates) FILTER (WHERE o.got IS NULL AND NOT o.ok), 0))::bigint AS held
        , coalesce(sum(o.candidates) FILTER (WHERE o.got IS NULL AND o.ok), 0)::bigint AS locked  -- terminal, but somebody holds it
        , coalesce(sum(o.candidates) FILTER (WHERE o.got IS NULL AND o.ok IS NULL), 0)::bigint AS orphan  -- no such owner, or no key to it
+       , 0 AS unusable, 0 AS raised
     FROM owners o
 ), picked AS MATERIALIZED (  -- what this batch may remove, and nothing else
   SELECT ARRAY(SELECT e.ctid
@@ -44,6 +45,7 @@ SELECT t.examined, t.outside, t.held, t.locked, t.orphan, cardinality(p.tids) AS
      , NULL::text AS stayed
      , (SELECT (extract(epoch FROM g.at) * 1000000)::bigint FROM edge g) AS edge  -- microseconds
      , NULL::text AS last
+     , t.unusable, t.raised
   FROM tally t, picked p
 -- $1: cutoff
 -- $2: after

@@ -5,6 +5,7 @@ WITH edge AS MATERIALIZED (  -- the age of the first row after the batch: its ex
    ORDER BY e."createdAt" OFFSET $3::int LIMIT 1  -- oldest first
 ), tally AS MATERIALIZED (  -- counts of one snapshot
   SELECT count(*) AS examined, 0 AS outside, count(*) FILTER (WHERE NOT coalesce(e."order" = 'It''s done'::"Audit-Log"."Status", false)) AS held, 0 AS locked, 0 AS orphan
+       , 0 AS unusable, 0 AS raised
        , array_agg(e.ctid) FILTER (WHERE coalesce(e."order" = 'It''s done'::"Audit-Log"."Status", false)) AS tids
     FROM ONLY "Audit-Log"."Run ""Events""" e
    WHERE e."createdAt" < coalesce((SELECT g.at FROM edge g), $1::timestamptz)  -- the one upper bound
@@ -24,6 +25,7 @@ SELECT t.examined, t.outside, t.held, t.locked, t.orphan, cardinality(p.tids) AS
      , NULL::text AS stayed
      , (SELECT (extract(epoch FROM g.at) * 1000000)::bigint FROM edge g) AS edge  -- microseconds
      , NULL::text AS last
+     , t.unusable, t.raised
   FROM tally t, picked p
 -- $1: cutoff
 -- $2: after

@@ -5,6 +5,7 @@ WITH edge AS MATERIALIZED (  -- the age of the first row after the batch: its ex
    ORDER BY e."finished_at" OFFSET $3::int LIMIT 1  -- oldest first
 ), tally AS MATERIALIZED (  -- counts of one snapshot
   SELECT count(*) AS examined, 0 AS outside, count(*) FILTER (WHERE NOT coalesce(e."state" IN ('completed'::public.job_state, 'cancelled'::public.job_state, 'discarded'::public.job_state), false)) AS held, 0 AS locked, 0 AS orphan
+       , 0 AS unusable, 0 AS raised
        , array_agg(e.ctid) FILTER (WHERE coalesce(e."state" IN ('completed'::public.job_state, 'cancelled'::public.job_state, 'discarded'::public.job_state), false)) AS tids
     FROM ONLY "public"."jobs" e
    WHERE e."finished_at" < coalesce((SELECT g.at FROM edge g), $1::timestamptz)  -- the one upper bound
@@ -37,6 +38,7 @@ SELECT t.examined, t.outside, t.held, t.locked, t.orphan, cardinality(p.tids) AS
      , set_config('prunectl.stayed', (SELECT y.tids FROM stayed y), true) AS stayed  -- of this transaction only
      , (SELECT (extract(epoch FROM g.at) * 1000000)::bigint FROM edge g) AS edge  -- microseconds
      , NULL::text AS last
+     , t.unusable, t.raised
   FROM tally t, picked p
 -- $1: cutoff
 -- $2: after

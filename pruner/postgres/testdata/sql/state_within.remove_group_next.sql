@@ -7,6 +7,7 @@ WITH seen AS MATERIALIZED (  -- the next rows of one age
    LIMIT $3::int
 ), tally AS MATERIALIZED (  -- counts of one snapshot
   SELECT count(*) AS examined, 0 AS outside, 0 AS held, 0 AS locked, 0 AS orphan
+       , 0 AS unusable, 0 AS raised
        , array_agg(e.tid) AS tids
     FROM seen e
    WHERE true
@@ -24,6 +25,7 @@ SELECT t.examined, t.outside, t.held, t.locked, t.orphan, cardinality(p.tids) AS
      , NULL::text AS stayed
      , NULL::bigint AS edge
      , (SELECT to_json(ARRAY[e."id"::text])::text FROM seen e ORDER BY e."id" DESC LIMIT 1) AS last
+     , t.unusable, t.raised
   FROM tally t, picked p
 -- $1: after
 -- $2: tie0

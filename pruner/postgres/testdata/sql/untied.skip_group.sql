@@ -5,6 +5,7 @@ WITH seen AS MATERIALIZED (  -- the next rows of one age
    LIMIT $3::int
 ), tally AS MATERIALIZED (  -- counts of one snapshot
   SELECT count(*) AS examined, 0 AS outside, 0 AS held, 0 AS locked, 0 AS orphan
+       , 0 AS unusable, 0 AS raised
        , array_agg(e.tid) AS tids
     FROM seen e
    WHERE true
@@ -32,6 +33,7 @@ SELECT t.examined, t.outside, t.held, t.locked, t.orphan, cardinality(p.tids) AS
      , set_config('prunectl.stayed', (SELECT y.tids FROM stayed y), true) AS stayed  -- of this transaction only
      , NULL::bigint AS edge
      , (SELECT coalesce(array_agg(x.tid)::text, '{}') FROM (SELECT e.tid FROM seen e EXCEPT SELECT g.tid FROM gone g) x) AS last
+     , t.unusable, t.raised
   FROM tally t, picked p
 -- $1: after
 -- $2: passed

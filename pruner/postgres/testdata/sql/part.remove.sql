@@ -1,0 +1,32 @@
+WITH edge AS MATERIALIZED (  -- the age of the first row after the batch: its exclusive end, and the next cursor
+  SELECT e."created_at" AS at FROM ONLY "public"."letters" e
+   WHERE e."created_at" < $1::timestamptz  -- cutoff
+     AND e."created_at" >= $2::timestamptz  -- cursor
+   ORDER BY e."created_at" OFFSET $3::int LIMIT 1  -- oldest first
+), tally AS MATERIALIZED (  -- counts of one snapshot
+  SELECT count(*) AS examined, 0 AS outside, count(*) FILTER (WHERE e."keep_hours" IS NULL AND (NOT coalesce(e."state" IN ('sent'::pg_catalog.text, 'lost'::pg_catalog.text), false) OR coalesce(e."state" IN ('sent'::pg_catalog.text, 'lost'::pg_catalog.text), false) AND e."held" IS TRUE)) AS held, 0 AS locked, 0 AS orphan
+       , 0 AS unusable, 0 AS raised
+       , array_agg(e.ctid) FILTER (WHERE e."keep_hours" IS NULL AND coalesce(e."state" IN ('sent'::pg_catalog.text, 'lost'::pg_catalog.text), false) AND e."held" IS NOT TRUE) AS tids
+    FROM ONLY "public"."letters" e
+   WHERE e."created_at" < coalesce((SELECT g.at FROM edge g), $1::timestamptz)  -- the one upper bound
+     AND e."created_at" >= $2::timestamptz  -- cursor
+), picked AS MATERIALIZED (  -- what this batch may remove, and nothing else
+  SELECT coalesce(t.tids, '{}') AS tids FROM tally t
+), gone AS (  -- by address: a Tid Scan under every plan
+  DELETE FROM ONLY "public"."letters" d
+   WHERE d.ctid = ANY ((SELECT p.tids FROM picked p)::tid[])
+     AND (d."created_at" < coalesce((SELECT g.at FROM edge g), $1::timestamptz)  -- age, again
+     AND d."created_at" >= $2::timestamptz
+     AND d."keep_hours" IS NULL AND coalesce(d."state" IN ('sent'::pg_catalog.text, 'lost'::pg_catalog.text), false) AND d."held" IS NOT TRUE  -- state, again
+         ) IS TRUE
+)
+SELECT t.examined, t.outside, t.held, t.locked, t.orphan, cardinality(p.tids) AS picked, cardinality(p.tids) AS mine, NULL::bigint AS removed
+     , true AS ok
+     , NULL::text AS stayed
+     , (SELECT (extract(epoch FROM g.at) * 1000000)::bigint FROM edge g) AS edge  -- microseconds
+     , NULL::text AS last
+     , t.unusable, t.raised
+  FROM tally t, picked p
+-- $1: cutoff
+-- $2: after
+-- $3: limit
