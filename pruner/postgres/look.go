@@ -101,9 +101,9 @@ func (r *renderer) oldestRows(owes bool) {
 		probe += " AND " + c
 	}
 	r.cte("seen", "and whether anything protects those that may go")
-	columns := "w.owed"
+	columns := "w.owed AS " + r.ours("owed")
 	if owes {
-		columns += ", w.owes"
+		columns += ", w.owes AS " + r.ours("owes")
 	}
 	r.line("  SELECT e.*, %s FROM found e", columns)
 	switch column := r.arm.Owed.Column; {
@@ -125,8 +125,8 @@ const owesSample = 1000
 func (r *renderer) known(alias string) classes {
 	c := r.classes(alias)
 	if r.look && r.arm.Owed != nil {
-		c.held = or(c.held, and(c.candidate, alias+".owed IS NOT NULL"))
-		c.candidate = and(c.candidate, alias+".owed IS NULL")
+		c.held = or(c.held, and(c.candidate, alias+"."+r.ours("owed")+" IS NOT NULL"))
+		c.candidate = and(c.candidate, alias+"."+r.ours("owed")+" IS NULL")
 	}
 	return c
 }
@@ -204,7 +204,7 @@ func (t *target) heldSQL() statement {
 		reason("hold", "NULL::text", c.byHold)
 	}
 	if r.arm.Owed != nil {
-		reason("owed", "e.owes", and(c.candidate, "e.owed"))
+		reason("owed", "e."+r.ours("owes"), and(c.candidate, "e."+r.ours("owed")))
 	}
 	if o := r.arm.Owner; o != nil {
 		r.owners()

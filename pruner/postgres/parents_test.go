@@ -266,7 +266,7 @@ func TestParentsInEveryMode(t *testing.T) {
 func TestParentsWithOddNames(t *testing.T) {
 	db := pgtest.New(t)
 	c := db.Conn(t)
-	for name, age := range map[string]string{"tid": "at", "n": "class", "owed": "raised", "got": "kids", "over": "owed", "class": "n", "at": "over", "raised": "got", "kids": "tid", "k0": "ok"} {
+	for name, age := range map[string]string{"tid": "at", "n": "class", "owed": "raised", "got": "kids", "over": "owed", "class": "n", "at": "over", "raised": "got", "kids": "tid", "k0": "ok", "owes": "reason"} {
 		t.Run(name+" and "+age, func(t *testing.T) {
 			mustExec(t, c, fmt.Sprintf(`DROP TABLE IF EXISTS dl, ev; CREATE TABLE ev (%[1]q int NOT NULL, %[2]q timestamptz NOT NULL, PRIMARY KEY (%[1]q)); CREATE INDEX ON ev (%[2]q, %[1]q);
 CREATE TABLE dl (id int PRIMARY KEY, %[1]q int NOT NULL REFERENCES ev, status text); CREATE INDEX ON dl (%[1]q);
@@ -279,7 +279,37 @@ INSERT INTO ev SELECT g, '2020-01-01' FROM generate_series(1, 9) g; INSERT INTO 
 			if err != nil {
 				t.Fatal(err)
 			}
+			cutoff := policy.CutoffAt(time.Now().Add(-24 * time.Hour))
+			if p, err := arms[0].Plan(t.Context(), cutoff, 100); err != nil || p.Due != 8 || p.Held != 1 {
+				t.Errorf("the plan is %+v, %v", p, err)
+			}
+			if held, err := arms[0].HeldBy(t.Context(), cutoff, 100); err != nil || len(held) != 1 || held[0].Value != "pending" {
+				t.Errorf("held by %+v, %v", held, err)
+			}
 			same(t, "the pass", sweeper{Arm: arms[0]}.pass(t, 4, pruner.Cursor{}, nil), familyCount(9, 8, 8, 1, 0, 0))
 		})
+	}
+}
+
+// TestGroupWithOddNames holds the same of rows of one age that no index orders.
+func TestGroupWithOddNames(t *testing.T) {
+	db := pgtest.New(t)
+	db.Exec(t, `CREATE TABLE jobs (tid text, at timestamptz NOT NULL); CREATE INDEX ON jobs (at); INSERT INTO jobs SELECT CASE g WHEN 3 THEN 'live' ELSE 'done' END, '2020-01-01' FROM generate_series(1, 9) g`)
+	s := policy.Sweep{Name: "jobs", Table: policy.Name{Schema: "public", Table: "jobs"}, Age: "at", Window: policy.MustWindow(24 * time.Hour),
+		Guard: policy.Guard{State: &policy.StateGuard{Column: "tid", Terminal: policy.Texts("done")}}}
+	arms, err := Open(t.Context(), Conn(db.Conn(t)), s, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	removed, held := 0, 0
+	for at, end := (pruner.Cursor{}), false; !end; {
+		res, err := arms[0].Prune(t.Context(), pruner.Batch{Cutoff: policy.CutoffAt(time.Now().Add(-24 * time.Hour)), Limit: 4, After: at})
+		if err != nil {
+			t.Fatal(err)
+		}
+		removed, held, at, end = removed+res.Removed, held+res.Held, res.Next, res.End
+	}
+	if removed != 8 || held != 1 {
+		t.Errorf("%d rows were removed and %d held; want 8 and 1", removed, held)
 	}
 }

@@ -122,7 +122,7 @@ func (r *renderer) edge() {
 func (r *renderer) seen() {
 	row := r.at("e")
 	r.cte("seen", "the next rows of one age")
-	cols := []string{"e.ctid AS tid", "e." + ident(r.sweep.Age)}
+	cols := []string{"e.ctid AS " + r.ours("tid"), "e." + ident(r.sweep.Age)}
 	for _, c := range r.rowColumns() {
 		cols = append(cols, "e."+ident(c))
 	}
@@ -242,7 +242,7 @@ func (r *renderer) from() {
 
 func (r *renderer) tid() string {
 	if r.group {
-		return "e.tid"
+		return "e." + r.ours("tid")
 	}
 	return "e.ctid"
 }
@@ -432,7 +432,7 @@ func (r *renderer) result() {
 			if r.deletes() {
 				gone = " EXCEPT SELECT g.tid FROM gone g"
 			}
-			r.line("     , (SELECT coalesce(array_agg(x.tid)::text, '{}') FROM (SELECT e.tid FROM seen e%s) x) AS last", gone)
+			r.line("     , (SELECT coalesce(array_agg(x.tid)::text, '{}') FROM (SELECT %s AS tid FROM seen e%s) x) AS last", r.tid(), gone)
 		}
 	} else {
 		r.line("     , (SELECT (extract(epoch FROM g.at) * 1000000)::bigint FROM edge g) AS edge  -- microseconds")

@@ -32,7 +32,7 @@ SELECT t.examined, t.outside, t.held, t.locked, t.orphan, cardinality(p.tids) AS
      , true AS ok
      , set_config('prunectl.stayed', (SELECT y.tids FROM stayed y), true) AS stayed  -- of this transaction only
      , NULL::bigint AS edge
-     , (SELECT coalesce(array_agg(x.tid)::text, '{}') FROM (SELECT e.tid FROM seen e EXCEPT SELECT g.tid FROM gone g) x) AS last
+     , (SELECT coalesce(array_agg(x.tid)::text, '{}') FROM (SELECT e.tid AS tid FROM seen e EXCEPT SELECT g.tid FROM gone g) x) AS last
      , t.unusable, t.raised
   FROM tally t, picked p
 -- $1: after

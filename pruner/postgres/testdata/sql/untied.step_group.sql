@@ -16,7 +16,7 @@ SELECT t.examined, t.outside, t.held, t.locked, t.orphan, cardinality(p.tids) AS
      , true AS ok
      , NULL::text AS stayed
      , NULL::bigint AS edge
-     , (SELECT coalesce(array_agg(x.tid)::text, '{}') FROM (SELECT e.tid FROM seen e) x) AS last
+     , (SELECT coalesce(array_agg(x.tid)::text, '{}') FROM (SELECT e.tid AS tid FROM seen e) x) AS last
      , t.unusable, t.raised
   FROM tally t, picked p
 -- $1: after
