@@ -641,6 +641,9 @@ func parentClauses() []parentClause {
 //   - nested loops on and hash joins off: each join is a LATERAL with OFFSET 0, which is nothing else;
 //   - the id of the transaction: the tests of lost commits have it.
 func TestSabotageParents(t *testing.T) {
+	if testing.Short() {
+		t.Skip("what a clause is there for does not depend on the server")
+	}
 	db := pgtest.New(t)
 	admin := db.Conn(t)
 	sound := map[string]bool{}

@@ -141,6 +141,9 @@ func (f Fixture) Arms(s policy.Sweep) []policy.Arm {
 // DDL makes the tables and the indexes.
 func (f Fixture) DDL() string { return Schema + f.Index.DDL + ";" + f.OwnIndex.DDL + ";" }
 
+// Tables lists the tables of Schema in an order in which they can be emptied.
+func Tables() []string { return []string{NoteTable, PartTable, PinTable, Table, OwnerTable} }
+
 // Moved is the sweep with every table in another schema.
 func Moved(s policy.Sweep, schema string) policy.Sweep {
 	s.Table.Schema = schema
