@@ -56,7 +56,7 @@ SELECT c.relkind::text,
 // declared reports whether f is defined as x is, valid or not. Storage parameters
 // and the tablespace are left to those who run the database.
 func (f found) declared(x Index) bool {
-	_, method, _ := strings.Cut(f.definition, " USING ")
+	_, method, _ := strings.Cut(f.definition, "."+f.table+" USING ") // with the table, which needs no quotes: a schema can have any name
 	method, _, _ = strings.Cut(method, " WHERE ")
 	method, _, _ = strings.Cut(method, " WITH (")
 	return f.kind == "i" && f.table == x.Table && !f.unique && f.where == x.Where && method == x.method()

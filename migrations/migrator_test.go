@@ -141,7 +141,7 @@ func TestASchemaNewerThanTheBinaryIsRefused(t *testing.T) {
 
 func TestAnyNameOfASchemaWorks(t *testing.T) {
 	db := pgtest.New(t)
-	for _, name := range []string{`Runs of "Bob"; --x`, `it's a \schema`, `a.b`, `select`, `$1 %s {{.}}`} {
+	for _, name := range []string{`Runs of "Bob"; --x`, `it's a \schema`, `a.b`, `select`, `$1 %s {{.}}`, `a USING btree (b) WHERE c`} {
 		quoted := pgx.Identifier{name}.Sanitize()
 		db.Exec(t, `create schema `+quoted)
 		m := migrator(t, db.DSN, inSchema(name))

@@ -23,11 +23,17 @@ type inspected struct {
 // inspect asks the catalog about each sweep. A sweep that cannot be inspected, or is refused, does not stop the others.
 func (s *session) inspect(ctx context.Context, o postgres.Options) []*inspected {
 	var all []*inspected
+	lost := s.findComponents(ctx)
+	s.preflight(ctx)
 	for _, written := range s.sweeps {
 		sw := written.WithDefaults()
 		in := &inspected{Sweep: sw, entry: report.NewSweep(sw.Name, sw.Table.String())}
 		in.entry.Say(words(sw))
 		all = append(all, in)
+		if lost != nil {
+			in.fail(ctx, lost)
+			continue
+		}
 		found, err := postgres.Inspect(ctx, s.db, written)
 		if err != nil {
 			in.fail(ctx, err)
@@ -44,6 +50,9 @@ func (s *session) inspect(ctx context.Context, o postgres.Options) []*inspected 
 		}
 		if len(found.Refused()) > 0 {
 			in.entry.Stop = report.Refused
+		}
+		s.schemaCheck(ctx, in)
+		if in.entry.Stop != "" {
 			continue
 		}
 		for _, c := range found.Checks {
@@ -60,7 +69,14 @@ func (s *session) inspect(ctx context.Context, o postgres.Options) []*inspected 
 			in.entry.Arms = append(in.entry.Arms, arm(sw, a, s.now))
 		}
 	}
+	s.readPolicies(ctx, all)
 	return all
+}
+
+// refuse refuses the sweep: it is not touched.
+func (in *inspected) refuse(c report.Check) {
+	in.entry.Checks = append(in.entry.Checks, c)
+	in.entry.Stop, in.entry.Arms, in.arms = report.Refused, []report.Arm{}, nil
 }
 
 // leniently makes warnings of the rights that are missing where nothing else refuses the sweep, and says which checks those

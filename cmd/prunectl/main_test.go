@@ -35,6 +35,7 @@ type invocation struct {
 	args   []string
 	env    []string // beside PATH and a HOME that holds nothing
 	policy string   // the text of prunectl.yaml in the working directory; "" for none
+	stdin  *os.File // nil: empty
 	stdout *os.File // nil: read by the test
 	stderr *os.File // nil: read by the test
 }
@@ -92,6 +93,9 @@ func (in invocation) start(t *testing.T) *running {
 	r.cmd.Dir = dir
 	r.cmd.Env = append([]string{beMain + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + dir}, in.env...)
 	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
+	if in.stdin != nil {
+		r.cmd.Stdin = in.stdin
+	}
 	if in.stdout != nil {
 		r.cmd.Stdout = in.stdout
 	}

@@ -26,7 +26,7 @@ func (a *app) migrateCommand() *cli.Command {
 	own := func() []cli.Flag {
 		return []cli.Flag{
 			flag(f.component, "only these components, `NAME,NAME` (default: all: "+strings.Join(migrations.Components(), ", ")+")", "component"),
-			flag(f.schema, "their `SCHEMA`, which exists (default: public)", "schema"),
+			flag(f.schema, "their `SCHEMA` (default: each one's own: "+defaultSchemas()+")", "schema"),
 			a.dsnFlag(), a.logFlag(),
 		}
 	}
@@ -40,11 +40,8 @@ func (a *app) migrateCommand() *cli.Command {
 				if a.logFormat.v == "json" {
 					a.out.jsonLog()
 				}
-				for _, name := range f.component.v {
-					if !slices.Contains(migrations.Components(), name) {
-						return usagef("--component: there is no component %s%s", shown(name),
-							suggestion(name, migrations.Components(), "", "there is "+strings.Join(migrations.Components(), ", ")))
-					}
+				if err := knownComponents(f.component.v); err != nil {
+					return err
 				}
 				return do(f)
 			}, nil),
@@ -77,6 +74,28 @@ const migrateCodes = `Exit codes:
   1    failed: what was applied before is printed, and stays
   2    wrong usage: nothing was touched
   129, 130, 143  SIGHUP, SIGINT, SIGTERM: the version in hand was given up; run it again`
+
+// knownComponents refuses a name that is no component's.
+func knownComponents(names []string) error {
+	known := migrations.Components()
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return usagef("--component: there is no component %s%s", shown(name), suggestion(name, known, "", "there is "+strings.Join(known, ", ")))
+		}
+	}
+	return nil
+}
+
+// defaultSchemas says where the components go that do not go to public.
+func defaultSchemas() string {
+	text := "public"
+	for _, name := range migrations.Components() {
+		if schema := migrations.DefaultSchema(name); schema != "public" {
+			text += ", and " + schema + " for " + name
+		}
+	}
+	return text
+}
 
 // components are those that are meant.
 func (f *migrateFlags) components() []string {
@@ -137,7 +156,7 @@ func (a *app) migrateStatus(f *migrateFlags) error {
 		if s.Installed != nil {
 			installed, applied = fmt.Sprint(*s.Installed), report.Stamp(s.Applied)
 		}
-		rows = append(rows, []string{name, installed, fmt.Sprint(s.Known), s.State, applied})
+		rows = append(rows, []string{name, printable(s.Schema), installed, fmt.Sprint(s.Known), s.State, applied})
 		return nil
 	})
 	if len(rows) > 0 {

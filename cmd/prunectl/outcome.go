@@ -15,6 +15,9 @@ func (s *session) outcome(code int) string {
 				n++
 			}
 		}
+		if n == 0 && len(s.report.Components) > 0 {
+			return s.unfit(what)
+		}
 		word := "sweeps"
 		if len(s.report.Sweeps) == 1 {
 			word = "sweep"
@@ -42,4 +45,26 @@ func (s *session) outcome(code int) string {
 		return of("may have left more due", func(e report.Sweep) bool { return e.Stop != report.Drained && e.Stop != report.Busy })
 	}
 	return of("failed", failedEntry)
+}
+
+// unfit says of how many components it is; where none is refused, it is of those with a warning.
+func (s *session) unfit(what string) string {
+	refused, warned := 0, 0
+	for _, c := range s.report.Components {
+		switch c.Result {
+		case report.OK:
+		case report.Warning:
+			warned++
+		default:
+			refused++
+		}
+	}
+	if refused == 0 {
+		refused = warned
+	}
+	word := "components"
+	if len(s.report.Components) == 1 {
+		word = "component"
+	}
+	return fmt.Sprintf("%d of %d %s %s", refused, len(s.report.Components), word, what)
 }

@@ -74,6 +74,7 @@ func (s *session) plan(f planFlags) (int, error) {
 func (s *session) count(ctx context.Context, f planFlags) {
 	budget := min(s.file.Budget.WithDefaults().Rows, f.rows)
 	all := s.inspect(ctx, postgres.Options{OneSweeper: true})
+	s.tellPolicies()
 	ordered := slices.Concat(waves(all)...)
 	for i, in := range ordered {
 		if len(in.arms) == 0 {
@@ -97,7 +98,7 @@ func (s *session) count(ctx context.Context, f planFlags) {
 // waitsFor is a sweep among those planned before that this run would not drain and that needs the rows of in as owners.
 func (in *inspected) waitsFor(before []*inspected) *inspected {
 	for _, o := range before {
-		if !o.needs(in) {
+		if !o.needs(in) || o.outlives(in) {
 			continue
 		}
 		if o.entry.Stop != report.Planned {

@@ -11,6 +11,7 @@ import (
 // process is what the command knows of the process that it is.
 type process struct {
 	args           []string // without the program's name
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	env            func(name string) (value string, set bool)
 	signals        <-chan os.Signal // nil: none comes
@@ -19,6 +20,7 @@ type process struct {
 // app is one run of the command.
 type app struct {
 	globals
+	stdin     io.Reader
 	out       *output
 	env       func(string) (string, bool)
 	interrupt *interrupt
@@ -28,7 +30,7 @@ type app struct {
 // run runs one command to its end and returns the exit code. It never ends the process, and a panic is a failure: the
 // runtime's own code for one is 2, which is ours for wrong usage.
 func run(ctx context.Context, p process) (code int) {
-	a := &app{globals: newGlobals(), out: newOutput(p.stdout, p.stderr), env: p.env}
+	a := &app{globals: newGlobals(), stdin: p.stdin, out: newOutput(p.stdout, p.stderr), env: p.env}
 	defer func() {
 		if v := recover(); v != nil {
 			a.out.release()

@@ -26,6 +26,9 @@ type session struct {
 	db     *postgres.DB
 	now    time.Time // from which cutoffs are computed
 	warned bool      // something is to be seen although the exit code is 0
+
+	components []*component   // those that the sweeps are over, and those that are named
+	policies   []*inboxPolicy // those of inboxes and outboxes that are swept
 }
 
 // run runs body and prints its report, also where body fails: what was done before is in it. body returns the exit

@@ -49,7 +49,9 @@ func (s *session) status(f statusFlags) (int, error) {
 	if _, err := s.connect(ctx, &value[time.Time]{}); err != nil {
 		return 0, err
 	}
-	for _, in := range s.inspect(ctx, postgres.Options{OneSweeper: true}) {
+	all := s.inspect(ctx, postgres.Options{OneSweeper: true})
+	s.tellPolicies()
+	for _, in := range all {
 		s.backlog(ctx, in, f.limit)
 		s.report.Sweeps = append(s.report.Sweeps, in.entry)
 	}
@@ -78,7 +80,6 @@ func (s *session) backlog(ctx context.Context, in *inspected, limit int) {
 // unreadable reports whether the sweep failed for want of a right that the inspection had missed, and makes that finding
 // what it would be for a sweep.
 func (in *inspected) unreadable() bool {
-	const insufficientPrivilege = "42501"
 	err := in.entry.Error
 	if err == nil || err.SQLState == nil || *err.SQLState != insufficientPrivilege {
 		return false

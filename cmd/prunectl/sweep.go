@@ -22,6 +22,7 @@ type sweepFlags struct {
 	maxTime                            *value[time.Duration]
 	maxRows                            *value[int]
 	detailed, busyOK, failFast, dryRun bool
+	replacePolicy, yes                 bool
 }
 
 func (a *app) sweepCommand() *cli.Command {
@@ -42,8 +43,13 @@ func (a *app) sweepCommand() *cli.Command {
 			sign(&f.busyOK, "exit with 0 when another run holds a sweep", "busy-ok"),
 			sign(&f.failFast, "end the run when a sweep fails; else the others go on", "fail-fast"),
 			sign(&f.dryRun, "only plan: remove nothing", "dry-run"),
+			sign(&f.replacePolicy, "put the file's windows for inbox and outbox in the place of the recorded ones (component inbox_outbox)", "replace-policy"),
+			sign(&f.yes, "with --replace-policy: yes to the rows that a shorter window makes due", "yes"),
 		}, a.globals.reporting()...),
 		Action: a.action(func(*cli.Context) error {
+			if f.yes && !f.replacePolicy {
+				return usagef("--yes answers what --replace-policy asks; write both, or leave it out")
+			}
 			if f.dryRun {
 				p := planFlags{selection: f.selection, asOf: f.asOf, window: f.window, limit: defaultCountLimit, rows: policy.NoCeiling, detailed: f.detailed}
 				if f.maxRows.set {
@@ -71,13 +77,19 @@ func (s *session) sweep(f *sweepFlags) (int, error) {
 	if err := server.Writable(); err != nil {
 		return 0, err
 	}
-	s.carryOut(ctx, f)
+	if err := s.carryOut(ctx, f); err != nil {
+		return 0, err
+	}
 	return s.sweepCode(f), nil
 }
 
 // carryOut inspects the sweeps and drains those that may run.
-func (s *session) carryOut(ctx context.Context, f *sweepFlags) {
+func (s *session) carryOut(ctx context.Context, f *sweepFlags) error {
 	all := s.inspect(ctx, postgres.Options{OneSweeper: true})
+	if err := s.agree(ctx, f); err != nil {
+		return err
+	}
+	s.tellPolicies()
 	s.drainAll(all, s.budget(f), f.failFast)
 	for _, in := range all {
 		if len(in.arms) > 0 && (in.entry.Orphan > 0 || in.entry.Held != nil && *in.entry.Held > 0) {
@@ -90,6 +102,7 @@ func (s *session) carryOut(ctx context.Context, f *sweepFlags) {
 		s.report.Vacuum = s.vacuum(ctx)
 	}
 	s.warned = s.warned || s.report.Vacuum != nil
+	return nil
 }
 
 // budget is the file's, lowered by the flags.

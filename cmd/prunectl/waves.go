@@ -28,6 +28,20 @@ func (in *inspected) keeps(parent *inspected) bool {
 	return parent.Guard.Owed != nil && parent.Guard.Owed.Table == in.Table && in.Table != parent.Table
 }
 
+// outlives reports whether no row of parent goes before the rows of in that it owns: those keep it, whatever their state, or
+// go with it.
+func (in *inspected) outlives(parent *inspected) bool {
+	byOwner := func(table policy.Name, key []policy.ChildKey) bool {
+		return table == in.Table && len(key) == len(in.Guard.Owner.Key) && !slices.ContainsFunc(in.Guard.Owner.Key, func(k policy.KeyPair) bool {
+			return !slices.Contains(key, policy.ChildKey{Parent: k.Owner, Child: k.Target})
+		})
+	}
+	if o := parent.Guard.Owed; o != nil && o.Column == "" && byOwner(o.Table, o.Key) {
+		return true
+	}
+	return slices.ContainsFunc(parent.Children, func(c policy.Child) bool { return byOwner(c.Table, c.Key) })
+}
+
 // waves puts the sweeps in the order in which they may run.
 func waves(all []*inspected) [][]*inspected {
 	needed := func(s, by *inspected) bool { return by.needs(s) }
@@ -101,7 +115,7 @@ func (in *inspected) mayFollow(done []*inspected, failFast bool) bool {
 		}
 	}
 	for _, o := range done {
-		if o.needs(in) && !o.entry.Drained {
+		if o.needs(in) && !o.outlives(in) && !o.entry.Drained {
 			in.entry.Stop = report.NotReached
 			in.entry.Error = &report.Error{Message: fmt.Sprintf("sweep %s is not drained, and its rows need their owners in %s", o.Name, in.Table)}
 			return false

@@ -59,6 +59,7 @@ var mayImport = []struct {
 	{"internal/pgtest", []string{"internal/pgserver", pgx}},
 	{"internal/arch", nil},
 	{"internal/...", []string{"policy/...", "pruner/...", "drain", "eventlog/...", "domainevents/...", "inboxoutbox/...", "migrations/...", "internal/...", pgx, "github.com/olekukonko/tablewriter/...", "golang.org/x/text/..."}},
+	{"examples/consumer", []string{"policy", "drain", "inboxoutbox/...", "migrations", "migrations/preflight", pgx}},
 	{"examples/worker", []string{"policy", "pruner/postgres", "drain", "domainevents/...", "migrations", pgx}},
 	{"bench/...", []string{"policy", "policy/policyfile", "pruner", "pruner/postgres", "drain", "eventlog", "domainevents/...", "migrations", "internal/pgserver", "bench/...", pgx, "github.com/olekukonko/tablewriter/..."}},
 	{"cmd/...", []string{

@@ -20,7 +20,7 @@ type fault struct {
 	roles  string // "name: attributes; ...": roles of the server that the state speaks of
 	query  string // the oracle, asked of the fresh state
 	answer string // what it must say
-	rows   string // a query that counts the rows a run may remove
+	rows   string // a query that counts the rows a run may remove, children too
 	steps  []step
 }
 

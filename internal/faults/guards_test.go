@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"strings"
 	"time"
 
 	"github.com/prunectl/prunectl/internal/report"
@@ -89,7 +90,24 @@ var guards = []fault{
 			run{name: "live while null", policy: with(jobsSweep, "guard: {ended: true}"), outcome: outcome{stop: report.Drained}, left: 8},
 		},
 	},
+	{
+		file: "hold-flag-that-is-null", query: countJobs + " where hold is not true", answer: "8", rows: countJobs,
+		steps: []step{
+			run{name: "planned", args: "plan --detailed-exitcode", policy: holding, code: 3, outcome: outcome{stop: report.Planned, due: 8, thisRun: 8, held: 4}, left: 12},
+			run{name: "planned in the table", args: "plan -o table", policy: holding, left: 12, says: []string{"rows whose hold is true are kept"}},
+			run{policy: holding, outcome: outcome{stop: report.Drained, removed: 8, held: 4, batches: 1}, left: 4, checked: heldBy("hold", "", 4, 39)},
+			fact{"select count(*) filter (where hold) || ' ' || count(*) from jobs", "4 4"},
+			run{name: "in the table", args: "sweep -o table", policy: holding, left: 4, says: []string{"jobs: 4 held by hold, the oldest from"}},
+			run{name: "no flag", policy: strings.Replace(holding, "hold: hold", "hold: payload", 1), code: 4, outcome: outcome{stop: report.Refused}, left: 4,
+				says: []string{"public.jobs.payload is text; a hold is true or not", "name a boolean column"}},
+			sql("update jobs set hold = null where id = 1; update jobs set hold = false where id = 2"),
+			run{name: "let go", policy: holding, outcome: outcome{stop: report.Drained, removed: 2, held: 2}, left: 2, checked: heldBy("hold", "", 2, 39)},
+		},
+	},
 }
+
+// holding is the sweep of the jobs that leaves those with a flag.
+var holding = with(jobsSweep, "guard: {state: state, terminal: [done, failed, cancelled], hold: hold}")
 
 const nullableOwner = `
   e2:
@@ -103,9 +121,14 @@ var terminated = with(eventsSweep, "guard: {owner: {table: runs, key: {tenant: t
 
 // heldBy looks for a reason of the first sweep, its rows and how many days old the oldest of them is.
 func heldBy(reason, value string, rows, days int) func(*scene, report.Report) {
+	return heldIn(0, reason, value, rows, days)
+}
+
+// heldIn is the same for a sweep in the order of the file.
+func heldIn(sweep int, reason, value string, rows, days int) func(*scene, report.Report) {
 	return func(s *scene, r report.Report) {
 		s.t.Helper()
-		for _, h := range r.Sweeps[0].HeldBy {
+		for _, h := range r.Sweeps[sweep].HeldBy {
 			is := ""
 			if h.Value != nil {
 				is = *h.Value
@@ -121,6 +144,16 @@ func heldBy(reason, value string, rows, days int) func(*scene, report.Report) {
 			}
 			return
 		}
-		s.t.Errorf("nothing is held by %s %s: %+v", reason, value, r.Sweeps[0].HeldBy)
+		s.t.Errorf("nothing is held by %s %s: %+v", reason, value, r.Sweeps[sweep].HeldBy)
+	}
+}
+
+// each looks for several things in one report.
+func each(checks ...func(*scene, report.Report)) func(*scene, report.Report) {
+	return func(s *scene, r report.Report) {
+		s.t.Helper()
+		for _, check := range checks {
+			check(s, r)
+		}
 	}
 }

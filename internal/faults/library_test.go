@@ -139,3 +139,17 @@ func TestEachBatchOfEqualAges(t *testing.T) {
 		t.Errorf("batches of %v", sizes)
 	}
 }
+
+// TestSettingsEndWithTheBatch: what a sweep sets for a trigger is gone from the connection, which others use next.
+func TestSettingsEndWithTheBatch(t *testing.T) {
+	t.Parallel()
+	db := load(t, "append-only-trigger")
+	pool := db.Pool(t, func(c *pgxpool.Config) { c.MaxConns = 1 })
+	if r := sweepAll(t, pool, with(jobsSweep, `set: {app.retention: "on"}`)); r.Removed != 5 {
+		t.Fatalf("%d rows were removed", r.Removed)
+	}
+	var is string
+	if err := pool.QueryRow(t.Context(), "select coalesce(current_setting('app.retention', true), '')").Scan(&is); err != nil || is != "" {
+		t.Errorf("app.retention is %q afterwards, %v", is, err)
+	}
+}

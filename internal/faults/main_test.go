@@ -13,7 +13,7 @@ import (
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // table is every fault of the command, one list a kind.
-var table = slices.Concat(guards, races, bounds, windows, instants, catalogs, rights, costs, exits, signals, poolers)
+var table = slices.Concat(guards, parents, outboxes, races, bounds, windows, instants, catalogs, rights, costs, exits, signals, poolers)
 
 // TestFaults carries the table out, each fault on a database of its own, by runs of the real command.
 func TestFaults(t *testing.T) {

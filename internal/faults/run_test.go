@@ -39,7 +39,7 @@ type run struct {
 	outcome
 	also    []outcome // of further sweeps
 	left    int       // rows that are there afterwards
-	others  bool      // somebody else removes or adds rows meanwhile, so that left and removed need not add up
+	others  bool      // somebody else removes or adds rows meanwhile, so that left and what was removed need not add up
 	says    []string  // what must be found in the report or on stderr
 	lacks   []string
 	checked func(s *scene, r report.Report)
@@ -54,7 +54,7 @@ type outcome struct {
 	stop  report.Stop // "": the run must not come so far as a sweep
 	by    report.StopBy
 
-	removed, held, locked, moved, orphan, stuck, undated int
+	removed, children, held, locked, moved, orphan, stuck, undated, unusable, raised int
 
 	batches int // 0: not looked at
 	due     int // of a plan
@@ -154,7 +154,7 @@ func (r run) carryOut(s *scene) {
 		r.compare(t, doc)
 		gone := 0
 		for _, sw := range doc.Sweeps {
-			gone += sw.Removed
+			gone += sw.Removed + sw.Children
 		}
 		if !r.others && gone != before-left {
 			t.Errorf("the report says that %d rows went; %d are gone", gone, before-left)
@@ -257,7 +257,8 @@ func (r run) compare(t testing.TB, doc *report.Report) {
 		}
 		is := outcome{
 			sweep: want.sweep, stop: got.Stop, by: got.StopBy, removed: got.Removed, held: counted(got.Held), locked: got.Locked, moved: got.Moved,
-			orphan: got.Orphan, stuck: got.Stuck, undated: counted(got.Undated), batches: got.Batches,
+			orphan: got.Orphan, stuck: got.Stuck, undated: counted(got.Undated), unusable: counted(got.Unusable), raised: got.Raised,
+			children: got.Children, batches: got.Batches,
 		}
 		for _, a := range got.Arms {
 			if a.ArmPlan != nil {

@@ -23,8 +23,11 @@ var windows = []fault{
 		steps: []step{
 			noWindow("0", `"0" is zero`), noWindow("0d", `"0d" is zero`), noWindow("0s", `"0s" is zero`), noWindow(`"0"`, `"0" is zero`),
 			refused("window missing", without(jobsSweep, "window"), 21, "jobs: window is missing"),
-			noWindow("forever", `"forever"`, "write never"), noWindow("at_once", "at_once is planned, not in this version"),
+			noWindow("forever", `"forever"`, "write never"), noWindow("now", `"now"`, "write at_once"),
 			run{name: "window: never", args: "sweep --detailed-exitcode", policy: window("never"), outcome: outcome{stop: report.Drained}, left: 21},
+			refused("window: at_once with nothing that protects a row", with(window("at_once"), `guard: {none: "rows of a test, on which nothing is owed"}`), 21,
+				"jobs.window", "at_once stands only beside guard.state, guard.owner or guard.owed"),
+			run{name: "window: at_once", policy: window("at_once"), outcome: outcome{stop: report.Drained, removed: 21}},
 		},
 	},
 	{

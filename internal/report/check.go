@@ -27,6 +27,13 @@ func (r *Report) checkTable(w io.Writer) error {
 			rows = append(rows, []string{s.Name, "-", string(Failed), oneLine(s.Error.Message)})
 		}
 	}
+	unfit := 0
+	for _, c := range r.Components {
+		if c.Result == Refuse || c.Result == Verdict(Failed) {
+			unfit++
+		}
+		rows = append(rows, c.checkRows()...)
+	}
 	if len(rows) > 0 {
 		if err := table(w, []column{{"SWEEP", false}, {"CHECK", false}, {"RESULT", false}, {"DETAIL", false}}, rows); err != nil {
 			return err
@@ -40,8 +47,11 @@ func (r *Report) checkTable(w io.Writer) error {
 	}
 	if r.Database == nil {
 		lines = append(lines, count(len(r.Sweeps), "sweep")+" read, no fault found; the database was not asked")
-	} else {
+	} else if len(r.Sweeps) > 0 {
 		lines = append(lines, fmt.Sprintf("%d of %s refused", refused, count(len(r.Sweeps), "sweep")))
+	}
+	if len(r.Components) > 0 {
+		lines = append(lines, fmt.Sprintf("%d of %s refused", unfit, count(len(r.Components), "component")))
 	}
 	if r.Vacuum != nil {
 		lines = append(lines, r.Vacuum.String())

@@ -86,6 +86,7 @@ func (r *Report) planLines() []string {
 	case bounded:
 		amount = "at most " + amount
 	}
+	lines = append(lines, r.policyLines()...)
 	line := "nothing was removed; prunectl sweep would remove " + amount + " in this run"
 	if children {
 		line += ", fewer where the rows that go with them reach a ceiling first"

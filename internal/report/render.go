@@ -12,7 +12,7 @@ func (r *Report) Table(w io.Writer) error {
 	if r.Reopening != nil {
 		return r.reopeningTable(w)
 	}
-	if len(r.Sweeps) == 0 {
+	if len(r.Sweeps) == 0 && len(r.Components) == 0 {
 		return nil
 	}
 	switch r.Command {

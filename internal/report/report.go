@@ -35,8 +35,10 @@ type Report struct {
 	Sweeps   []Sweep    `json:"sweeps"`
 	Vacuum   *Vacuum    `json:"vacuum_held_back,omitempty"`
 
-	Health    []EventHealth `json:"domain_events,omitempty"`
-	Reopening *Reopening    `json:"reopening,omitempty"`
+	Components []Component   `json:"components,omitempty"`
+	Policies   []InboxPolicy `json:"inbox_outbox,omitempty"`
+	Health     []EventHealth `json:"domain_events,omitempty"`
+	Reopening  *Reopening    `json:"reopening,omitempty"`
 }
 
 // Policy is the policy file that was read.

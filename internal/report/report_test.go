@@ -11,6 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/prunectl/prunectl/internal/report"
+	"github.com/prunectl/prunectl/migrations/preflight"
 )
 
 const schemaFile = "../../docs/report.schema.json"
@@ -32,6 +33,11 @@ func full() *report.Report {
 	two := &report.Bounded{Count: 2}
 	r.Health = []report.EventHealth{{Schema: "public", Dead: two, Owed: &report.Bounded{Count: 1000, IsFloor: true}, OldestOwed: &now, Lapsed: &report.Bounded{Count: 1}, Parked: two,
 		Unknown: []report.UnknownPolicy{{Policy: "SETLED", Events: 4}}, Quiet: []report.QuietReceiver{{Receiver: "billing", LastSuccess: now}}, QuietSince: &now, Error: r.Error}}
+	r.Components = []report.Component{{Result: report.Refuse, Error: r.Error, Report: preflight.Report{Component: "inbox_outbox", Schema: "inbox_outbox", State: preflight.Drift, Installed: pointer(1), Known: 1,
+		Pending:  []preflight.Version{{Number: 2, Name: "add_column"}},
+		Findings: []preflight.Finding{{Result: preflight.Refused, Kind: "column", Name: "inbox.state", Aspect: "type", Expected: "text", Found: "integer", Do: "ALTER TABLE"}}}}}
+	r.Policies = []report.InboxPolicy{{Schema: "inbox_outbox", Agreement: report.Different, Fingerprint: pointer(strings.Repeat("0f", 32)), RecordedAt: &now, RecordedBy: pointer("deploy"),
+		Differences: []report.WindowChange{{Setting: "inbox_window", Recorded: pointer("7d"), Given: pointer("1d")}}, Due: []report.DueByReplacing{{Ledger: "inbox", Bounded: *two}}, Error: r.Error}}
 	r.Reopening = &report.Reopening{Reopened: []report.Reopened{{Event: 7, Delivery: 12, Receiver: "billing", Target: "eu"}}, Events: 1, Underway: 1, Gone: []int64{8}, Limited: true}
 	s := report.NewSweep("run_events", "public.run_events")
 	s.Counts, s.Stop, s.StopBy, s.Batches, s.Elapsed, s.SlowestBatch, s.UnknownCommits = counts, report.Ceiling, report.ByRows, 3, 1.5, 0.5, 1

@@ -49,6 +49,7 @@ func (r *Report) statusTable(w io.Writer) error {
 		lines = append(lines, s.refusals()...)
 		lines = append(lines, s.failure()...)
 	}
+	lines = append(lines, r.policyLines()...)
 	for _, h := range r.Health {
 		lines = append(lines, h.lines(r.Now)...)
 	}

@@ -49,6 +49,7 @@ func (r *Report) sweepLines() []string {
 		lines = append(lines, s.refusals()...)
 		lines = append(lines, s.failure()...)
 	}
+	lines = append(lines, r.policyLines()...)
 	if r.Totals.Removed > 0 {
 		line := "rows are gone, disk space is not: vacuum reuses it"
 		if r.Vacuum != nil {

@@ -74,8 +74,8 @@ SELECT c.relname::text,
        CASE a.attgenerated WHEN '' THEN '' WHEN 's' THEN 'stored ' ELSE 'virtual ' END ||
        CASE a.attgenerated WHEN '' THEN '' ELSE coalesce(pg_catalog.pg_get_expr(d.adbin, d.adrelid), '') END,
        t.typtype = 'd'` + ours + `
-  JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-  JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+  JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
+  JOIN pg_catalog.pg_type t ON t.oid = a.atttypid -- a dropped column has none
   LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
  ORDER BY c.relname, a.attnum`
 
@@ -208,8 +208,8 @@ func (a asker) each(ctx context.Context, sql string, scan func(pgx.CollectableRo
 	return rows.Err()
 }
 
-// read returns what the schema has under these names of relations, and of functions
-// with the types of their arguments.
+// read returns what the schema has under these names of relations and functions, also
+// functions of such a name that take other arguments.
 func (a asker) read(ctx context.Context, schema string, tables, functions []string) (contract, error) {
 	var c contract
 	err := a.each(ctx, selectTables, func(row pgx.CollectableRow) error {
@@ -276,9 +276,7 @@ func (a asker) read(ctx context.Context, schema string, tables, functions []stri
 	err = a.each(ctx, selectFunctions, func(row pgx.CollectableRow) error {
 		var f function
 		err := row.Scan(&f.Name, &f.Returns, &f.Language, &f.Attributes, &f.Security, &f.Settings, &f.Public, &f.Body)
-		if slices.Contains(functions, f.Name) { // or it is another one of that name
-			c.Functions = append(c.Functions, f)
-		}
+		c.Functions = append(c.Functions, f)
 		return err
 	}, schema, names)
 	return c, err

@@ -248,8 +248,21 @@ func TestACheckIsReadOnlyAndLeavesTheConnectionAsItWas(t *testing.T) {
 	if r := check(t, watch, "run_events", odd); r.State != UpToDate {
 		t.Error(r)
 	}
-	if watch.readOnly != "on" || watch.isolation != "repeatable read" {
-		t.Errorf("read-only %s, isolation %s", watch.readOnly, watch.isolation)
+	if watch.readOnly != "on" || watch.isolation != "repeatable read" || watch.lockTimeout != "5s" {
+		t.Errorf("read-only %s, isolation %s, lock timeout %s", watch.readOnly, watch.isolation, watch.lockTimeout)
+	}
+	// Of two bounds the shorter one holds.
+	for setting, want := range map[string]string{"20": "20ms", "1h": "5s"} {
+		if _, err := conn.Exec(t.Context(), "set lock_timeout = '"+setting+"'"); err != nil {
+			t.Fatal(err)
+		}
+		if check(t, watch, "run_events", odd); watch.lockTimeout != want {
+			t.Errorf("lock timeout %s of a session that had %s", watch.lockTimeout, setting)
+		}
+	}
+	// In a caller's transaction, which may write, it is so for its own part.
+	if r := check(t, beginOnly{watch}, "run_events", odd); r.State != UpToDate || watch.readOnly != "on" {
+		t.Errorf("read-only %s: %s", watch.readOnly, r)
 	}
 	if s := conn.PgConn().TxStatus(); s != 'I' {
 		t.Errorf("the connection is left in state %c", s)
@@ -264,7 +277,7 @@ func TestACheckIsReadOnlyAndLeavesTheConnectionAsItWas(t *testing.T) {
 // watching asks at the end of a transaction what it was.
 type watching struct {
 	*pgx.Conn
-	readOnly, isolation string
+	readOnly, isolation, lockTimeout string
 }
 
 type watchedTx struct {
@@ -277,8 +290,17 @@ func (w *watching) BeginTx(ctx context.Context, o pgx.TxOptions) (pgx.Tx, error)
 	return watchedTx{tx, w}, err
 }
 
+// beginOnly is what a transaction offers.
+type beginOnly struct{ w *watching }
+
+func (b beginOnly) Begin(ctx context.Context) (pgx.Tx, error) {
+	tx, err := b.w.Conn.Begin(ctx)
+	return watchedTx{tx, b.w}, err
+}
+
 func (tx watchedTx) Rollback(ctx context.Context) error {
-	err := tx.QueryRow(ctx, `select current_setting('transaction_read_only'), current_setting('transaction_isolation')`).Scan(&tx.w.readOnly, &tx.w.isolation)
+	err := tx.QueryRow(ctx, `select current_setting('transaction_read_only'), current_setting('transaction_isolation'), current_setting('lock_timeout')`).
+		Scan(&tx.w.readOnly, &tx.w.isolation, &tx.w.lockTimeout)
 	if e := tx.Tx.Rollback(ctx); err == nil {
 		err = e
 	}
@@ -365,13 +387,6 @@ func TestATableThatSomebodyHoldsIsSaid(t *testing.T) {
 	}
 	if _, err := Check(bounded(t), conn, "domain_events", ""); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "check again") {
 		t.Errorf("held: %v", err)
-	}
-	// A session without a bound of its own gets ours.
-	if _, err := conn.Exec(t.Context(), `reset lock_timeout`); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Check(bounded(t), conn, "domain_events", ""); !errors.Is(err, ErrLocked) {
-		t.Errorf("held, without a timeout: %v", err)
 	}
 }
 
