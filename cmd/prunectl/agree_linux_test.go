@@ -48,6 +48,9 @@ func TestAsked(t *testing.T) {
 			}
 			o := r.wait()
 			read.Wait()
+			if !strings.HasPrefix(shown.String(), "database "+db.Name) {
+				t.Errorf("nobody is told where it asks: %q", shown.String())
+			}
 			if o.code != c.code {
 				t.Errorf("exit code %d instead of %d\n%s%s", o.code, c.code, o.stdout, shown.String())
 			}

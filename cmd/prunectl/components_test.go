@@ -11,6 +11,7 @@ import (
 	"github.com/prunectl/prunectl/internal/pgtest"
 	"github.com/prunectl/prunectl/internal/report"
 	"github.com/prunectl/prunectl/migrations"
+	"github.com/prunectl/prunectl/policy/policyfile"
 )
 
 // TestComponentTables holds the tables of each component to what its newest version makes.
@@ -136,5 +137,23 @@ func TestSomebodyElsesInbox(t *testing.T) {
 	r := invocation{args: []string{"sweep", "-o", "json"}, env: at(db), policy: policyOf("\n  inbox: {table: inbox, age: completed_at, window: 7d, guard: {ended: true}}\n")}.run(t).must(t, exitDone).document(t)
 	if r.Components != nil || r.Policies != nil || r.Totals.Removed != 1 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestPreflightOfOthers: what was added to another component is for check to refuse, and no end of its retention.
+func TestPreflightOfOthers(t *testing.T) {
+	db := pgtest.New(t)
+	invocation{args: strings.Fields("migrate up --component run_events"), env: at(db)}.run(t).must(t, exitDone)
+	db.Exec(t, `CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; CREATE TRIGGER audit AFTER INSERT ON run_events FOR EACH ROW EXECUTE FUNCTION f();
+INSERT INTO runs (tenant_id, id, status) VALUES ('t', 'r', 'completed'); INSERT INTO run_events (tenant_id, run_id, sequence, type, event, created_at) VALUES ('t', 'r', 1, 'x', '{}', now() - interval '100 days')`)
+	ready, err := policyfile.Ready("run_events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := invocation{args: []string{"check"}, env: at(db), policy: string(ready)}.run(t).must(t, exitRefused)
+	contains(t, o.stdout, "trigger run_events.audit: expected nothing, found ")
+	invocation{args: []string{"sweep"}, env: at(db), policy: string(ready)}.run(t).must(t, exitDone)
+	if n := db.Int(t, "SELECT count(*) FROM run_events"); n != 0 {
+		t.Errorf("%d events are left", n)
 	}
 }

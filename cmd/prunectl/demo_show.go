@@ -44,13 +44,16 @@ func (d *demo) show(ctx context.Context) error {
 	d.print("2. DELETE FROM run_events WHERE created_at < now() - interval '%s' would have taken %s rows,\n   among them %s events of %d runs that are still live.\n\n",
 		interval, report.Number(before.past), report.Number(before.pastLive), before.liveRunsHit)
 	d.print("3. prunectl plan, with a policy that keeps events for %s and for as long as their run lives:\n", window)
-	if err := d.step(ctx, pool, file, report.Planning, func(s *session) {
+	if err := d.step(ctx, pool, file, report.Planning, func(s *session) error {
 		s.count(ctx, planFlags{limit: d.rows + 1, rows: policy.NoCeiling})
+		return nil
 	}); err != nil {
 		return err
 	}
 	d.print("\n4. prunectl sweep:\n")
-	if err := d.step(ctx, pool, file, report.Sweeping, func(s *session) { s.carryOut(ctx, &sweepFlags{maxTime: duration(), maxRows: number()}) }); err != nil {
+	if err := d.step(ctx, pool, file, report.Sweeping, func(s *session) error {
+		return s.carryOut(ctx, &sweepFlags{maxTime: duration(), maxRows: number()})
+	}); err != nil {
 		return err
 	}
 	after, err := d.look(ctx, pool, interval)
@@ -66,7 +69,7 @@ func (d *demo) show(ctx context.Context) error {
 }
 
 // step is a command of its own on the demo's database, and prints what that would print.
-func (d *demo) step(ctx context.Context, pool *pgxpool.Pool, file *policyfile.File, command string, do func(*session)) error {
+func (d *demo) step(ctx context.Context, pool *pgxpool.Pool, file *policyfile.File, command string, do func(*session) error) error {
 	s := &session{app: d.app, report: report.New(command, version()), file: file, sweeps: file.Sweeps, pool: pool, db: postgres.Pool(pool)}
 	start := time.Now()
 	server, err := postgres.Identify(ctx, s.db)
@@ -75,7 +78,9 @@ func (d *demo) step(ctx context.Context, pool *pgxpool.Pool, file *policyfile.Fi
 	}
 	s.now = server.Now
 	s.report.Now = &server.Now
-	do(s)
+	if err := do(s); err != nil {
+		return err
+	}
 	s.finish(start, exitDone)
 	if err := s.report.Table(d.out.stdout); err != nil {
 		return err

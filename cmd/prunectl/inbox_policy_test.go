@@ -271,6 +271,13 @@ func TestRightsOfPolicies(t *testing.T) {
 		}
 	}
 	invocation{args: []string{"check"}, env: as, policy: policy}.run(t).must(t, exitDone)
+	// Nothing is recorded yet: who could not record it is told before the first sweep.
+	db.Exec(t, "REVOKE INSERT ON inbox_outbox.settings FROM command_cleaner")
+	for _, command := range []string{"check", "sweep"} {
+		o := invocation{args: []string{command}, env: as, policy: policy}.run(t).must(t, exitRefused)
+		contains(t, o.stdout, `GRANT SELECT, INSERT, UPDATE ON "inbox_outbox"."settings" TO "command_cleaner"`)
+	}
+	db.Exec(t, "GRANT INSERT ON inbox_outbox.settings TO command_cleaner")
 	p := policyIn(t, invocation{args: []string{"sweep", "-o", "json"}, env: as, policy: policy}.run(t).must(t, exitDone).document(t))
 	if p.Agreement != report.Recorded || *p.RecordedBy != "command_cleaner" {
 		t.Errorf("%+v", p)

@@ -34,7 +34,7 @@ func (s *Store) Health(ctx context.Context, db DB, bound int) (domainevents.Heal
 	if oldest != nil {
 		h.OldestOwed = oldest.UTC()
 	}
-	rows, err := db.Query(ctx, s.text.words, int64(bound)+1)
+	rows, err := db.Query(ctx, s.text.words, int64(bound)+1) //nolint:rowserrcheck // pgx.ForEachRow returns it
 	if err != nil {
 		return none, fmt.Errorf("count events of unknown policies: %w", err)
 	}

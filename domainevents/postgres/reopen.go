@@ -76,7 +76,7 @@ func (s *Store) lock(ctx context.Context, tx pgx.Tx, f domainevents.Filter) (hel
 	if f.Receiver != "" {
 		text = s.text.lockDeadOf
 	}
-	rows, err := tx.Query(ctx, text, orNone(f.Receiver), orNone(f.Type), int64(f.Limit))
+	rows, err := tx.Query(ctx, text, orNone(f.Receiver), orNone(f.Type), int64(f.Limit)) //nolint:rowserrcheck // pgx.ForEachRow returns it
 	if err != nil {
 		return nil, nil, err
 	}
@@ -132,7 +132,7 @@ func (s *Store) Replay(ctx context.Context, db Beginner, event int64) (domaineve
 		if !there {
 			return domainevents.ErrGone
 		}
-		rows, err := tx.Query(ctx, s.text.reopenAll, event)
+		rows, err := tx.Query(ctx, s.text.reopenAll, event) //nolint:rowserrcheck // pgx.ForEachRow returns it
 		if err != nil {
 			return err
 		}

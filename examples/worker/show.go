@@ -24,7 +24,7 @@ SELECT e.type,
 
 // show counts the events that are there and their deliveries.
 func show(ctx context.Context, pool *pgxpool.Pool, to io.Writer) error {
-	rows, err := pool.Query(ctx, what)
+	rows, err := pool.Query(ctx, what) //nolint:rowserrcheck // pgx.ForEachRow returns it
 	if err != nil {
 		return err
 	}

@@ -183,6 +183,16 @@ func TestSchemaNamesEveryKey(t *testing.T) {
 	if !reflect.DeepEqual(stops, want) {
 		t.Errorf("stop is one of %v in the schema, and of %v in the program", stops, want)
 	}
+
+	policies := root["properties"].(map[string]any)["inbox_outbox"].(map[string]any)["items"].(map[string]any)
+	agreements := policies["properties"].(map[string]any)["agreement"].(map[string]any)["enum"].([]any)
+	want = nil
+	for _, a := range report.Agreements() {
+		want = append(want, string(a))
+	}
+	if !reflect.DeepEqual(agreements, want) {
+		t.Errorf("agreement is one of %v in the schema, and of %v in the program", agreements, want)
+	}
 }
 
 // TestLines: what is hard to bring about on a server is worded here.

@@ -349,7 +349,7 @@ func TestOnlyTheLedgerNeedsARight(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer tx.Rollback(ctx) //nolint:errcheck // nothing was written
+		defer tx.Rollback(ctx) // nothing was written
 		if _, err := tx.Exec(ctx, `set local role preflight_checker`); err != nil {
 			t.Fatal(err)
 		}

@@ -94,7 +94,7 @@ func generate(t *testing.T, conn *pgx.Conn, component string, v migrations.Versi
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tx.Rollback(ctx) //nolint:errcheck // it wrote nothing
+	defer tx.Rollback(ctx) // it wrote nothing
 	a := ask(tx)
 	if err := a.each(ctx, settings, func(pgx.CollectableRow) error { return nil }); err != nil {
 		t.Fatal(err)

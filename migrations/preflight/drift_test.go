@@ -44,7 +44,7 @@ func (d drift) hold(t *testing.T, conn *pgx.Conn, component string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tx.Rollback(ctx) //nolint:errcheck // the next one begins on a connection that is fit or fails
+	defer tx.Rollback(ctx) // the next one begins on a connection that is fit or fails
 	in := func(s string) string { return strings.ReplaceAll(s, "@", quote(odd)) }
 	if d.sql != "" {
 		if _, err := tx.Exec(ctx, in(d.sql), pgx.QueryExecModeSimpleProtocol); err != nil {

@@ -118,7 +118,7 @@ func found(ctx context.Context, t *testing.T, conn *pgx.Conn, component, name, s
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tx.Rollback(ctx) //nolint:errcheck // the next one begins on a connection that is fit or fails
+	defer tx.Rollback(ctx) // the next one begins on a connection that is fit or fails
 	if _, err := tx.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol); err != nil {
 		t.Errorf("%v\n%s", err, sql)
 		return

@@ -49,10 +49,6 @@ func familyCount(examined, removed, children, held, locked, moved int) pruner.Re
 
 var undisturbedOutbox = familyCount(3, 2, 4, 1, 0, 0)
 
-// parentSweeping are the sweeping steps: a whole batch as it is sent, and its statements one by one, so that another
-// session can act in between. s and t are two sweepers; hb begins with a lock timeout that is over soon.
-var parentSweeping = []string{"sweep", "sb", "hb", "s1", "sk", "s2", "s3", "s4", "s5", "sc", "sr", "tb", "t1", "tk", "t2", "t3", "t4", "t5", "tc"}
-
 // outboxSteps are what other sessions do to the outbox.
 var outboxSteps = []step{
 	{"q", "q0", "BEGIN;"},
