@@ -23,7 +23,7 @@ const exitCodes = `Exit codes:
        server, or the report could not be written; what was removed is reported all the same
   2    wrong usage or policy file: nothing was touched
   3    more is due, or may be (only with --detailed-exitcode)
-  4    a sweep was refused because the catalog disagrees: it was not touched, the others ran
+  4    a sweep was refused because the catalog, or the recorded policy, disagrees: it was not touched, the others ran
   5    busy: another run holds a sweep
   129, 130, 143  SIGHUP, SIGINT, SIGTERM: the batch in hand ended, the report is exact
 Several at once: the signal's, then 1, 4, 5, 3. Treat a code that is not listed as a failure.`
