@@ -1,6 +1,7 @@
 package retention_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -58,7 +59,7 @@ func TestEveryReopenerBesideEveryArm(t *testing.T) {
 				pool := installed.New(t).Pool(t)
 				sweep := func() drain.SweepReport {
 					s := retention.Sweeps("", policy.Never)[arm.sweep]
-					s.Timeouts.Lock = 30 * time.Second // it waits for the test, and no longer than that
+					s.Timeouts.Lock = 5 * time.Second // it waits for the test, and not for ever
 					arms, err := postgres.Open(bounded(t), postgres.Pool(pool), s, postgres.Options{})
 					must(t, err)
 					r, err := drain.RunSweep(bounded(t), drain.SweepOf(s, arms, time.Now()))
@@ -70,6 +71,7 @@ func TestEveryReopenerBesideEveryArm(t *testing.T) {
 					must(t, err)
 					_, err = tx.Exec(t.Context(), `select from domain_event_deliveries where event_id = $1 for update`, id)
 					must(t, err)
+					t.Cleanup(func() { _ = tx.Rollback(context.Background()) }) // where the test failed: nobody may wait for it
 					return func() { must(t, tx.Rollback(t.Context())) }
 				}
 				waiting := func(n int) {
