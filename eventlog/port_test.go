@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/prunectl/prunectl/eventlog"
-	"github.com/prunectl/prunectl/eventlog/internal/surface"
+	"github.com/prunectl/prunectl/internal/surface"
 )
 
 // The port can append, list and tell the latest sequence, and nothing else.

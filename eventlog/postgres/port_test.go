@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/prunectl/prunectl/eventlog"
-	"github.com/prunectl/prunectl/eventlog/internal/surface"
+	"github.com/prunectl/prunectl/internal/surface"
 )
 
 // The adapter has the port's methods, the one that puts it in a transaction, and

@@ -1,5 +1,5 @@
-// Package surface reads what a package offers, for the tests that hold that the
-// event log has no way to remove an event. It reads sources and types, and judges
+// Package surface reads what a package offers, for the tests that hold that what
+// records has no way to remove. It reads sources and types, and judges
 // by names and by the words of SQL.
 package surface
 
@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// removing are the words for taking an event out of a log.
+// removing are the words for taking something out of a log.
 var removing = []string{"delete", "remove", "prune", "truncate", "purge"}
 
 // Removes returns the word in name that says that it removes something, "" where
@@ -79,6 +79,20 @@ func Exported(folder string) ([]string, error) {
 		}
 	})
 	return names, err
+}
+
+// Identifiers returns every identifier in the package in a folder, whatever it names.
+func Identifiers(folder string) ([]string, error) {
+	var all []string
+	err := each(folder, func(file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				all = append(all, id.Name)
+			}
+			return true
+		})
+	})
+	return all, err
 }
 
 // Literals returns every string literal of the package in a folder.
