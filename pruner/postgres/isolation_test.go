@@ -1,20 +1,15 @@
 package postgres
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/prunectl/prunectl/internal/pgserver"
 	"github.com/prunectl/prunectl/internal/pgtest"
 	"github.com/prunectl/prunectl/policy"
 	"github.com/prunectl/prunectl/pruner"
@@ -179,18 +174,10 @@ func (s isolation) spec(a *Arm) (text string, names map[string]string) {
 	return b.String(), names
 }
 
-// run runs the spec and returns the output of each order. The engine's texts are named in it and not repeated: they have
-// golden copies of their own, and hold the number of a table.
+// run runs the spec and returns the output of each order.
 func (s isolation) run(t *testing.T) []string {
 	t.Helper()
-	tester, err := pgserver.FindProgram("isolationtester")
-	if err != nil {
-		how := "no isolationtester: Debian's postgresql-client-NN brings it, as do other packages with the files for building extensions; or set " + pgserver.EnvBinDir
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s: %v", how, err)
-		}
-		t.Skipf("%s: %v", how, err)
-	}
+	tester := isolationTester(t)
 	db := pgtest.New(t)
 	db.Exec(t, s.tables)
 	arms, err := Open(t.Context(), Conn(db.Conn(t)), s.sweep, Options{OneSweeper: s.gate})
@@ -205,69 +192,16 @@ func (s isolation) run(t *testing.T) []string {
 		a.table = &table
 	}
 	text, names := s.spec(a)
-	file := filepath.Join(t.TempDir(), s.name+".spec")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	in, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = in.Close() }()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, tester, db.DSN)
-	cmd.Stdin = in
-	cmd.Env = append(os.Environ(), "PGISOLATIONTIMEOUT=60")
-	out, err := cmd.Output()
-	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			err = fmt.Errorf("%w: %s", err, exit.Stderr)
-		}
-		t.Fatalf("isolationtester: %v\n%s\n%s", err, out, text)
-	}
-	got := string(out)
-	for text, name := range names {
-		got = strings.ReplaceAll(got, text, "<"+name+">")
-	}
-	got = addresses.ReplaceAllStringFunc(got, func(list string) string { // a set, in the order of a hash
-		tids := strings.Split(list, `","`)
-		slices.Sort(tids)
-		return strings.Join(tids, `","`)
-	})
-	parts := strings.Split(got, "\nstarting permutation: ")
-	if len(parts) != len(s.orders)+1 {
-		t.Fatalf("%d orders gave %d outputs:\n%s", len(s.orders), len(parts)-1, got)
-	}
-	return parts[1:]
+	return runSpec(t, tester, db, text, names, len(s.orders))
 }
 
 // check holds the output of one order against what it must give.
 func (s isolation) check(o order, out string) error {
 	counts, left, err := s.read(out)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case o.fails == "" && strings.Contains(out, "ERROR:"):
-		return errors.New("an error came up")
-	case !strings.Contains(out, o.fails):
-		return fmt.Errorf("no error %q came up", o.fails)
-	case waiting(out) != o.waits:
-		return fmt.Errorf("%q waited, not %q", waiting(out), o.waits)
-	case left != o.left:
-		return fmt.Errorf("%q is left, not %q", left, o.left)
-	case len(counts) != len(o.want):
-		return fmt.Errorf("%d batches answered, not %d", len(counts), len(o.want))
 	}
-	for i, want := range o.want {
-		got := counts[i]
-		got.Blocked, got.Next, got.End, got.Busy = nil, pruner.Cursor{}, false, false
-		if fmt.Sprint(got) != fmt.Sprint(want) {
-			return fmt.Errorf("batch %d counted %+v, not %+v", i+1, got, want)
-		}
-	}
-	return nil
+	return o.check(out, counts, left)
 }
 
 // read takes the answers of the batches out of an output and has the engine count them.
@@ -335,32 +269,5 @@ func fields(line string) answer {
 
 // test runs the spec, checks every order and compares the whole with the expected output.
 func (s isolation) test(t *testing.T) {
-	outs := s.run(t)
-	for i, o := range s.orders {
-		if err := s.check(o, outs[i]); err != nil {
-			t.Errorf("%s (%s): %v\n%s", o.steps, o.why, err, outs[i])
-		}
-	}
-	name := s.golden
-	if name == "" {
-		name = s.name
-	}
-	golden := filepath.Join("testdata", "isolation", "expected", name+".out")
-	got := "starting permutation: " + strings.Join(outs, "\nstarting permutation: ")
-	if os.Getenv(isolationUpdate) == "1" && s.golden == "" {
-		if t.Failed() {
-			t.Fatal("not written: it is not what it must be")
-		}
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("another output than %s:\n%s", golden, got)
-	}
+	holdOrders(t, s.name, s.golden, s.orders, s.run(t), s.check)
 }

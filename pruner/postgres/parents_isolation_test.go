@@ -1,18 +1,12 @@
 package postgres
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/prunectl/prunectl/internal/pgserver"
 	"github.com/prunectl/prunectl/internal/pgtest"
 	"github.com/prunectl/prunectl/policy"
 	"github.com/prunectl/prunectl/pruner"
@@ -157,12 +151,12 @@ func (s parentIsolation) spec(a *Arm) (text string, ours map[string]string) {
 		for _, n := range names {
 			fmt.Fprintf(&b, "step %s%s { %s }\n", session, n, sql[n])
 			whole += sql[n] + "\n"
-			ours[sql[n]] = "<" + n + ">"
+			ours[sql[n]] = n
 		}
 		fmt.Fprintf(&b, "step %sc { COMMIT; }\n", session)
 		if session == "s" {
 			fmt.Fprintf(&b, "step sweep { %s COMMIT; }\nstep hb { %s }\nstep sr { ROLLBACK; }\n", whole, hasty["b"])
-			ours[hasty["b"]] = "<b, hasty>"
+			ours[hasty["b"]] = "b, hasty"
 		}
 	}
 	for _, session := range []string{"q", "h", "l"} {
@@ -182,14 +176,7 @@ func (s parentIsolation) spec(a *Arm) (text string, ours map[string]string) {
 // run runs the spec and returns the output of each order.
 func (s parentIsolation) run(t *testing.T) []string {
 	t.Helper()
-	tester, err := pgserver.FindProgram("isolationtester")
-	if err != nil {
-		how := "no isolationtester: Debian's postgresql-client-NN brings it, as do other packages with the files for building extensions; or set " + pgserver.EnvBinDir
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s: %v", how, err)
-		}
-		t.Skipf("%s: %v", how, err)
-	}
+	tester := isolationTester(t)
 	db := pgtest.New(t)
 	db.Exec(t, outboxTables)
 	arms, err := Open(t.Context(), Conn(db.Conn(t)), outboxOfEv(), Options{})
@@ -198,34 +185,8 @@ func (s parentIsolation) run(t *testing.T) []string {
 	}
 	a := arms[0]
 	a.edit, a.editStep = s.edit, s.editStep
-	text, ours := s.spec(a)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, tester, db.DSN)
-	cmd.Stdin = strings.NewReader(text)
-	cmd.Env = append(os.Environ(), "PGISOLATIONTIMEOUT=60")
-	out, err := cmd.Output()
-	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			err = fmt.Errorf("%w: %s", err, exit.Stderr)
-		}
-		t.Fatalf("isolationtester: %v\n%s\n%s", err, out, text)
-	}
-	got := string(out)
-	for text, name := range ours {
-		got = strings.ReplaceAll(got, text, name)
-	}
-	got = addresses.ReplaceAllStringFunc(got, func(list string) string {
-		tids := strings.Split(list, `","`)
-		slices.Sort(tids)
-		return strings.Join(tids, `","`)
-	})
-	parts := strings.Split(got, "\nstarting permutation: ")
-	if len(parts) != len(s.orders)+1 {
-		t.Fatalf("%d orders gave %d outputs:\n%s", len(s.orders), len(parts)-1, got)
-	}
-	return parts[1:]
+	text, names := s.spec(a)
+	return runSpec(t, tester, db, text, names, len(s.orders))
 }
 
 // read takes the answers of the batches out of an output, in the order in which they end, and has the engine count them.
@@ -270,28 +231,10 @@ func (s parentIsolation) read(out string) (counts []pruner.Result, left string, 
 
 func (s parentIsolation) check(o order, out string) error {
 	counts, left, err := s.read(out)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case o.fails == "" && strings.Contains(out, "ERROR:"):
-		return errors.New("an error came up")
-	case !strings.Contains(out, o.fails):
-		return fmt.Errorf("no error %q came up", o.fails)
-	case waiting(out) != o.waits:
-		return fmt.Errorf("%q waited, not %q", waiting(out), o.waits)
-	case left != o.left:
-		return fmt.Errorf("%q is left, not %q", left, o.left)
-	case len(counts) != len(o.want):
-		return fmt.Errorf("%d batches answered, not %d", len(counts), len(o.want))
 	}
-	for i, want := range o.want {
-		got := counts[i]
-		got.Blocked = nil
-		if fmt.Sprint(got) != fmt.Sprint(want) {
-			return fmt.Errorf("batch %d counted %+v, not %+v", i+1, got, want)
-		}
-	}
-	return nil
+	return o.check(out, counts, left)
 }
 
 // pausedParents is as paused is for the other form.
@@ -315,34 +258,7 @@ func TestIsolationParents(t *testing.T) {
 	for _, s := range parentIsolationSpecs() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			outs := s.run(t)
-			for i, o := range s.orders {
-				if err := s.check(o, outs[i]); err != nil {
-					t.Errorf("%s (%s): %v\n%s", o.steps, o.why, err, outs[i])
-				}
-			}
-			name := s.golden
-			if name == "" {
-				name = s.name
-			}
-			golden := filepath.Join("testdata", "isolation", "expected", name+".out")
-			got := "starting permutation: " + strings.Join(outs, "\nstarting permutation: ")
-			if os.Getenv(isolationUpdate) == "1" && s.golden == "" {
-				if t.Failed() {
-					t.Fatal("not written: it is not what it must be")
-				}
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != string(want) {
-				t.Errorf("another output than %s:\n%s", golden, got)
-			}
+			holdOrders(t, s.name, s.golden, s.orders, s.run(t), s.check)
 		})
 	}
 }
