@@ -131,7 +131,7 @@ func (r *running) says(text string) {
 		if time.Now().After(deadline) {
 			r.e.Fatalf("after a minute the log does not have %q\n%s", text, r.log.String())
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // between looks
 	}
 }
 
@@ -163,7 +163,7 @@ func (r *running) answers(status int, text string) {
 		if time.Now().After(deadline) {
 			r.e.Fatalf("after a minute /readyz is %d %s; want %d %s\n%s", got, body, status, text, r.log.String())
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // between looks
 	}
 }
 
@@ -205,7 +205,7 @@ func (e *example) until(what string, query string, args ...any) {
 		if time.Now().After(deadline) {
 			e.Fatalf("after two minutes it is still not so that %s\n%s", what, e.do("show"))
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // between looks
 	}
 }
 

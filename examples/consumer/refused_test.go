@@ -209,7 +209,7 @@ SELECT NOT EXISTS (SELECT FROM `+schema+`.inbox WHERE state = 'completed') AND N
 		if time.Now().After(deadline) {
 			t.Fatalf("no two cleanups in a minute\n%s", r.log.String())
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // between looks
 	}
 	r.end()
 	e.counts(200, 240, 196, 196, 4, 0, 1, 0)

@@ -116,6 +116,17 @@ func (r *running) ended() {
 	}
 }
 
+// says waits until the log has a text.
+func (r *running) says(text string) {
+	r.e.Helper()
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(r.log.String(), text); {
+		if time.Now().After(deadline) {
+			r.e.Fatalf("after a minute the log does not have %q\n%s", text, r.log.String())
+		}
+		time.Sleep(10 * time.Millisecond) // between looks
+	}
+}
+
 // until waits for something that the workers do.
 func (e *example) until(what string, query string, args ...any) {
 	e.Helper()
@@ -123,7 +134,7 @@ func (e *example) until(what string, query string, args ...any) {
 		if time.Now().After(deadline) {
 			e.Fatalf("after a minute it is still not so that %s\n%s", what, e.do("show"))
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // between looks
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 )
 
 // Workers are killed in the middle of a batch of deliveries and in the middle of a sweep, and others go on: all work is done
@@ -125,9 +124,7 @@ func TestStop(t *testing.T) {
 	r := e.start("-batch", "50", "-lease", "1h")
 	e.until("it is in the middle of a delivery", waiting, 1)
 	r.term()
-	for !strings.Contains(r.log.String(), "ending after the batch in hand") {
-		time.Sleep(time.Millisecond)
-	}
+	r.says("ending after the batch in hand")
 	if _, err := lock.Exec(t.Context(), `ROLLBACK`); err != nil {
 		t.Fatal(err)
 	}
