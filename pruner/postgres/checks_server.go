@@ -10,8 +10,21 @@ import (
 )
 
 // recheck are the first minor releases that ask a row's address again after waiting for it. Before them a row that moves
-// to a live owner while the batch waits for it would go with its old owner's rows.
+// to a live owner, or to another parent, while the batch waits for it would go with the rows of its old one.
 var recheck = map[int]int{14: 20, 15: 15, 16: 11, 17: 7, 18: 0}
+
+// checkVersion refuses a server that is too old, and warns of a minor release that matters where rows go by another row's
+// say: they have an owner, or are children.
+func (f *findings) checkVersion(major, minor int, byOthers bool) {
+	switch first, known := recheck[major]; {
+	case major < 14:
+		f.refuse("server", "", "", "PostgreSQL %d is too old; 14 is the first that is supported", major)
+	case known && minor < first && byOthers:
+		f.warn("server", "", fmt.Sprintf("update to %d.%d", major, first), "PostgreSQL %d.%d does not look again at a row that changes its owner or its parent while a batch waits for it", major, minor)
+	default:
+		f.ok("server", "", "PostgreSQL %d.%d", major, minor)
+	}
+}
 
 // checkServer looks at what the server does to every sweep.
 func (i *Inspection) checkServer(ctx context.Context, q query) error {
@@ -20,15 +33,7 @@ func (i *Inspection) checkServer(ctx context.Context, q query) error {
 	if err := q.row(ctx, "SELECT current_setting('server_version_num')::int").Scan(&num); err != nil {
 		return err
 	}
-	major, minor := num/10000, num%10000
-	switch first, known := recheck[major]; {
-	case major < 14:
-		f.refuse("server", "", "", "PostgreSQL %d is too old; 14 is the first that is supported", major)
-	case known && minor < first && i.Sweep.Guard.Owner != nil:
-		f.warn("server", "", fmt.Sprintf("update to %d.%d", major, first), "PostgreSQL %d.%d does not look again at a row that changes its owner while a batch waits for it", major, minor)
-	default:
-		f.ok("server", "", "PostgreSQL %d.%d", major, minor)
-	}
+	f.checkVersion(num/10000, num%10000, i.Sweep.Guard.Owner != nil || len(i.Sweep.Children) > 0)
 	if !i.target.table.statistics {
 		f.warn("server", "", "", "track_counts is off; removed rows are counted one by one, which costs up to a quarter more time")
 	}
