@@ -17,7 +17,7 @@ const (
 var required = []string{
 	"policy", "policy/policyfile",
 	"pruner", "pruner/memory", "pruner/postgres", "pruner/prunertest",
-	"drain", "explaintest", "explaintest/pgxplan", "eventlog", "domainevents", "domainevents/postgres", "domainevents/retention", "inboxoutbox", "inboxoutbox/postgres", "inboxoutbox/retention", "migrations", "migrations/preflight", "bench", "cmd/prunectl",
+	"pruner/tenant", "drain", "purge", "explaintest", "explaintest/pgxplan", "eventlog", "domainevents", "domainevents/postgres", "domainevents/retention", "inboxoutbox", "inboxoutbox/postgres", "inboxoutbox/retention", "migrations", "migrations/preflight", "bench", "cmd/prunectl",
 	"internal/pgserver", "internal/pgtest",
 }
 
@@ -31,10 +31,12 @@ var mayImport = []struct {
 	{"policy", nil},
 	{"policy/policyfile", []string{"policy", "github.com/goccy/go-yaml/...", "github.com/xrash/smetrics"}},
 	{"pruner", []string{"policy"}},
+	{"pruner/tenant", []string{"policy", "pruner"}},
 	{"pruner/memory", []string{"policy", "pruner"}},
 	{"pruner/prunertest", []string{"policy", "pruner", "pruner/memory"}},
-	{"pruner/postgres/...", []string{"policy", "pruner", "pruner/postgres/...", pgx}},
-	{"drain", []string{"policy", "pruner"}},
+	{"pruner/postgres/...", []string{"policy", "pruner", "pruner/tenant", "pruner/postgres/...", pgx}},
+	{"drain", []string{"policy", "pruner"}}, // not pruner/tenant: what drains a sweep cannot reach a removal that no guard holds back
+	{"purge", []string{"policy", "pruner", "pruner/tenant", "drain"}},
 
 	// Plans are read without a driver; what runs EXPLAIN sits beside it.
 	{"explaintest", nil},
@@ -50,7 +52,8 @@ var mayImport = []struct {
 	{"inboxoutbox", []string{"policy"}},
 	{"inboxoutbox/postgres", []string{"inboxoutbox", pgx}},
 	{"inboxoutbox/retention", []string{"policy", "pruner/postgres", "drain", "inboxoutbox", "inboxoutbox/postgres", pgx}},
-	{"connections/...", []string{"policy", "connections/...", pgx}},
+	{"connections/postgres", []string{"policy", "pruner/postgres", "purge", "connections", pgx}}, // the one store that removes: a tenant's connections, for good
+	{"connections/...", []string{"connections/...", pgx}},
 	{"migrations/preflight", []string{pgx}}, // a program checks at its start without the migrator
 	{"migrations/...", []string{"policy", "policy/policyfile", "eventlog/...", "domainevents", "inboxoutbox", "connections/...", "migrations/...", pgx, "github.com/pressly/goose/v3/..."}},
 
@@ -63,7 +66,7 @@ var mayImport = []struct {
 	{"examples/worker", []string{"policy", "pruner/postgres", "drain", "domainevents/...", "migrations", pgx}},
 	{"bench/...", []string{"policy", "policy/policyfile", "pruner", "pruner/postgres", "drain", "eventlog", "domainevents/...", "migrations", "internal/pgserver", "bench/...", pgx, "github.com/olekukonko/tablewriter/..."}},
 	{"cmd/...", []string{
-		"policy/...", "pruner/...", "drain", "eventlog/...", "domainevents/...", "inboxoutbox/...", "migrations/...", "connections/...", "bench/...", "internal/...", "cmd/...", pgx,
+		"policy/...", "pruner/...", "drain", "purge", "eventlog/...", "domainevents/...", "inboxoutbox/...", "migrations/...", "connections/...", "bench/...", "internal/...", "cmd/...", pgx,
 		"github.com/urfave/cli/v2", "github.com/olekukonko/tablewriter/...", "github.com/schollz/progressbar/v3", "github.com/xrash/smetrics",
 		"github.com/mattn/go-isatty", "github.com/mattn/go-runewidth", "golang.org/x/term", "golang.org/x/text/...",
 	}},

@@ -17,6 +17,7 @@ type File struct {
 	SHA256 string // of the bytes as they were given, in hex
 	Budget policy.Budget
 	Sweeps []policy.Sweep // in the order of the file; what `defaults` says is filled in
+	Purges []policy.Purge // the same
 
 	places map[path]span
 }
