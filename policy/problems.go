@@ -77,6 +77,9 @@ func (s Sweep) Problems() []Problem {
 		if len(m.Values) == 0 {
 			add("only."+m.Column, "name at least one value", "the list is empty")
 		}
+		if i := slices.IndexFunc(m.Values, unheld); i >= 0 {
+			add("only."+m.Column, "", "%q holds a NUL, which no column can hold", m.Values[i].String())
+		}
 	}
 	if s.Batch.Limit < 1 || s.Batch.Limit > MaxLimit {
 		add("batch.limit", "", "%d is out of range; it is from 1 to %d", s.Batch.Limit, MaxLimit)
@@ -96,6 +99,8 @@ func (s Sweep) Problems() []Problem {
 			add("set."+set.Name, "", "%q is no name of a parameter", set.Name)
 		case slices.Contains(ownSettings, strings.ToLower(set.Name)):
 			add("set."+set.Name, "leave it out", "%s is set by prunectl in each batch", set.Name)
+		case unheld(Text(set.Value)):
+			add("set."+set.Name, "", "%q holds a NUL, which no parameter can hold", set.Value)
 		}
 	}
 	slices.SortStableFunc(ps, func(a, b Problem) int { return strings.Compare(a.Key, b.Key) })
@@ -200,6 +205,8 @@ func listProblems(add adder, key, column string, terminal, live []Value) {
 			switch {
 			case v.IsNull():
 				add(key+"."+l.name, "leave it out: a null state always protects", "null is no state")
+			case unheld(v):
+				add(key+"."+l.name, "", "state %q holds a NUL, which no column can hold", v.String())
 			case seen[v.String()] != "":
 				add(key+"."+l.name, "keep one of them", "state %q is in %s already", v.String(), seen[v.String()])
 			}
@@ -207,6 +214,9 @@ func listProblems(add adder, key, column string, terminal, live []Value) {
 		}
 	}
 }
+
+// unheld reports whether PostgreSQL has no way to hold the value. Without its NUL it would be another one.
+func unheld(v Value) bool { return strings.ContainsRune(v.text, 0) }
 
 // alike matches values that a column cannot tell from v, however they were written.
 func alike(v Value) func(Value) bool {

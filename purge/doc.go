@@ -4,4 +4,7 @@
 // The package refuses to call rows gone that it has not looked for, and to look away from rows that came meanwhile: what
 // the look after the first pass finds is counted, removed in a second pass, and looked for again. It knows no database:
 // pruner/postgres has the steps. What removes a tenant is kept apart from what sweeps by age, see package tenant.
+//
+// A purge that was ended, by a signal, a ceiling or a crash, is run again: what is gone stays gone, and it goes on with what
+// is left.
 package purge

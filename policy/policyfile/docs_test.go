@@ -92,17 +92,20 @@ func TestReferenceDefaults(t *testing.T) {
 	}
 }
 
-// TestReferenceExamples parses every yaml block of the reference: a whole file, or keys that are put into a sweep.
+// TestReferenceExamples parses every yaml block of the reference: a whole file, purges, or keys that are put into a sweep.
 func TestReferenceExamples(t *testing.T) {
-	shown := map[string]bool{} // keys of a sweep that stand in an example
-	place := regexp.MustCompile(`\.[0-9]+`)
+	shown := map[string]bool{}                               // keys that stand in an example
+	place := regexp.MustCompile(`\.[0-9]+|^(purges)\.[^.]+`) // numbers of items, and the names of purges
 	blocks := regexp.MustCompile("(?s)\n```yaml\n(.*?)```\n").FindAllStringSubmatch(reference(t), -1)
 	if len(blocks) < 20 {
 		t.Fatalf("only %d examples", len(blocks))
 	}
 	for _, b := range blocks {
 		text := b[1]
-		if !strings.HasPrefix(text, "version:") {
+		switch {
+		case strings.HasPrefix(text, "purges:"):
+			text = "version: 1\n" + text
+		case !strings.HasPrefix(text, "version:"):
 			text = inSweep(text)
 		}
 		f, err := Parse("policy.md", []byte(text))
@@ -111,7 +114,7 @@ func TestReferenceExamples(t *testing.T) {
 			continue
 		}
 		for p := range f.places {
-			shown[place.ReplaceAllString(p.key, "")] = true
+			shown[place.ReplaceAllString(p.key, "$1")] = true
 		}
 	}
 	for _, k := range keys {
@@ -126,7 +129,7 @@ func inSweep(fragment string) string {
 	lines := []string{"version: 1", "sweeps:", "  jobs:"}
 	for _, have := range []string{"table: public.jobs", "age: finished_at", "window: 90d", "guard: {ended: true}"} {
 		name, _, _ := strings.Cut(have, ":")
-		if slices.Contains(inPlaceOf["expires"], name) && strings.Contains("\n"+fragment, "\nexpires:") {
+		if slices.Contains(inPlaceOf["sweep.expires"], name) && strings.Contains("\n"+fragment, "\nexpires:") {
 			continue
 		}
 		if !slices.ContainsFunc(strings.Split(fragment, "\n"), func(l string) bool { return strings.HasPrefix(l, name+":") }) {
@@ -176,6 +179,39 @@ func TestExamplesOfTheTable(t *testing.T) {
 		if _, err := Parse("keys.go", []byte(text)); err != nil {
 			t.Errorf("%s: %v\n%s", k, err, text)
 		}
+	}
+}
+
+// TestExamplesOfPurgesInTheTable: the same of the keys of a purge.
+func TestExamplesOfPurgesInTheTable(t *testing.T) {
+	const below = "table: a.b, key: {x: y}"
+	seen := 0
+	for _, k := range scope("purges") {
+		for _, k := range append([]key{k}, append(scope(k.path), scope(k.path+".children")...)...) {
+			seen++
+			fragment := k.name() + ": " + k.example
+			switch k.scope() {
+			case "purges":
+			case "purges.tables":
+				fragment = "tables: [{" + among("table: public.jobs", k, fragment) + "}]"
+			case "purges.tables.children":
+				fragment = "tables: [{table: public.jobs, children: [{" + among(below, k, fragment) + "}]}]"
+			default:
+				fragment = strings.TrimPrefix(k.scope(), "purges.") + ": {" + fragment + "}"
+			}
+			if others := "key: id, tables: [{table: public.jobs}]"; !strings.HasPrefix(fragment, "tables:") {
+				fragment = among(others, k, fragment)
+			} else {
+				fragment = "key: id, " + fragment
+			}
+			text := "version: 1\npurges: {tenant: {" + fragment + "}}\n"
+			if _, err := Parse("keys.go", []byte(text)); err != nil {
+				t.Errorf("%s: %v\n%s", k, err, text)
+			}
+		}
+	}
+	if seen != 17 {
+		t.Errorf("%d keys", seen)
 	}
 }
 

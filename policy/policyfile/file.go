@@ -58,6 +58,12 @@ func (f *File) KeyPosition(sweep, key string) string {
 	return fmt.Sprintf("%s:%d:%d", f.Path, at.line, at.column)
 }
 
+// PurgePosition is [File.Position] of a key of a purge ("tables.0.column", "tables.1.children.0.key"). A table that keeps its
+// rows is found by its whole name, however it is written ("exclude.public.audit_log").
+func (f *File) PurgePosition(purge, key string) string {
+	return f.Position("", purgePath(purge, key).key)
+}
+
 func (f *File) place(p path, atKey bool) place {
 	for {
 		if s, ok := f.places[p]; ok {
@@ -73,7 +79,8 @@ func (f *File) place(p path, atKey bool) place {
 	}
 }
 
-// path names a key: a sweep, and the key in it; a key at the top has no sweep.
+// path names a key: a sweep, and the key in it. A key at the top has no sweep, and the purges are keys at the top
+// ("purges.tenant.tables").
 type path struct{ sweep, key string }
 
 // String is the path for a message.

@@ -12,7 +12,7 @@ import (
 // key is a key of the language. The one table of them is used to know a key, to say that it is planned, to suggest one,
 // and by a test to hold the reference to it.
 type key struct {
-	path     string // its place: mappings and the key, joined by dots; those of a sweep start with "sweep."
+	path     string // its place: mappings and the key, joined by dots; those of a sweep start with "sweep.", those of a purge with "purges."
 	due      string // what is due as its value; "" for a planned key
 	example  string // the value in an example
 	required bool
@@ -50,7 +50,7 @@ var keys = []key{
 	{"budget.turn", "a duration", "30s", false},
 	{"hours", "", "", false},
 	{"sweeps", "a mapping of names to sweeps", "{old_jobs: {...}}", true},
-	{"purges", "", "", false},
+	{"purges", "a mapping of names to purges", "{tenant: {...}}", false},
 
 	{"sweep.table", "a name, or [schema, table]", "public.jobs", true},
 	{"sweep.age", "the name of a column, or a mapping", "finished_at", true},
@@ -118,12 +118,31 @@ var keys = []key{
 	{"sweep.set", "a mapping of parameters to texts", `{que.skip_notify: "true"}`, false},
 	{"sweep.commit", "async or sync", "sync", false},
 	{"sweep.overlaps", "a list of sweeps", "[old_jobs]", false},
+
+	{"purges.key", "the name of a column", "tenant_id", false},
+	{"purges.tables", "a list of mappings", "[{table: public.messages}, {table: public.jobs, column: org}]", true},
+	{"purges.tables.table", "a name, or [schema, table]", "public.jobs", true},
+	{"purges.tables.column", "the name of a column", "org", false},
+	{"purges.tables.children", "a list of mappings", "[{table: public.job_logs, key: {id: job_id}}]", false},
+	{"purges.tables.children.table", "a name, or [schema, table]", "public.job_logs", true},
+	{"purges.tables.children.key", "a mapping of columns to the columns that refer to them", "{id: job_id}", true},
+	{"purges.tables.children.children", "a list of mappings", "[{table: public.log_lines, key: {id: log_id}}]", false},
+	{"purges.exclude", "a mapping of tables to reasons", `{public.audit_log: "kept for ten years by law"}`, false},
+	{"purges.batch", "a mapping", "{limit: 500}", false},
+	{"purges.batch.limit", "a whole number", "500", false},
+	{"purges.batch.target", "a duration", "50ms", false},
+	{"purges.timeouts", "a mapping", "{lock: 200ms}", false},
+	{"purges.timeouts.statement", "a duration", "10s", false},
+	{"purges.timeouts.lock", "a duration", "200ms", false},
+	{"purges.pause", "a duration or none", "50ms", false},
+	{"purges.set", "a mapping of parameters to texts", `{app.purging: "on"}`, false},
 }
 
-// inPlaceOf are the keys of a sweep in whose place another stands.
-var inPlaceOf = map[string][]string{"expires": {"age", "window"}}
+// inPlaceOf are the keys in whose place another of their mapping stands, by its path.
+var inPlaceOf = map[string][]string{"sweep.expires": {"age", "window"}, "purges": {"sweeps"}}
 
-// words are what other tools call a key of ours. A word without a key is answered with the hint alone.
+// words are what other tools call a key of ours, in its own part of the file. A word without a key is answered with the
+// hint alone.
 var words = []struct{ word, path, hint string }{
 	{"keep", "sweep.window", ""},
 	{"retention", "sweep.window", ""},
@@ -145,11 +164,48 @@ var words = []struct{ word, path, hint string }{
 	{"sleep", "sweep.pause", ""},
 	{"status", "sweep.guard.state", ""},
 	{"states", "sweep.guard.terminal", ""},
+	{"tenant", "purges.key", ""},
+	{"tenant_id", "purges.key", ""},
+	{"column", "purges.key", ""},
+	{"tenant", "purges.tables.column", ""},
+	{"tenant_id", "purges.tables.column", ""},
+	{"key", "purges.tables.column", ""},
+	{"child", "purges.tables.children", ""},
+	{"keep", "purges.exclude", ""},
+	{"skip", "purges.exclude", ""},
+	{"ignore", "purges.exclude", ""},
+	{"except", "purges.exclude", ""},
+	{"sleep", "purges.pause", ""},
 	{"enabled", "", "a sweep that exists and does nothing is how tables grow; comment the sweep out to switch it off"},
 	{"disabled", "", "a sweep that exists and does nothing is how tables grow; comment the sweep out to switch it off"},
 	{"include", "", "no file includes another; write each sweep out"},
 	{"includes", "", "no file includes another; write each sweep out"},
 	{"dsn", "", "a policy holds no connection; give it with --dsn, DATABASE_URL or PG*"},
+}
+
+// notOfPurges are the keys of a sweep that a purge has not, and why.
+var notOfPurges = map[string]string{
+	"age":        "a purge goes by whose a row is, not by how old it is",
+	"expires":    "a purge goes by whose a row is, not by how old it is",
+	"window":     "a purge goes by whose a row is, not by how old it is",
+	"row_window": "a purge goes by whose a row is, not by how old it is",
+	"floor":      "a purge goes by whose a row is, not by how old it is",
+	"only":       "a purge removes everything of a tenant; name the tables that keep their rows under exclude",
+	"guard":      "a purge removes everything of a tenant, whatever its state; name the tables that keep their rows under exclude",
+	"cascades":   "a purge counts what it removes; name the table under tables, or under the children of one",
+	"index":      "a purge picks the index of each table by itself",
+	"ceiling":    "a purge has no ceiling, and ends when nothing of the tenant is left",
+	"commit":     "the commits of a purge always wait for the disk",
+	"overlaps":   "a purge may remove what others remove",
+}
+
+// part is the part of the file that a mapping belongs to: "sweep", "purges", or "" for the top, `defaults` and `budget`.
+func part(scope string) string {
+	switch first, _, _ := strings.Cut(scope, "."); first {
+	case "sweep", "purges":
+		return first
+	}
+	return ""
 }
 
 // scope is the keys of a mapping, in the order of the table.
@@ -184,22 +240,28 @@ func unknown(in, name string) (message string, meant []string) {
 			return "key " + name + " is not part of the language: " + w.hint, nil
 		}
 	}
+	if why, ok := notOfPurges[name]; ok && part(in) == "purges" {
+		return "key " + name + " is one of a sweep: " + why, nil
+	}
 	message = "unknown key " + strconv.Quote(name)
 	k, ok := nearest(in, name)
 	switch {
 	case !ok:
 		return message + "; there is " + names(scope(in)), nil
 	case k.scope() == in:
-		return message + "; did you mean " + k.name() + "?", append([]string{k.name()}, inPlaceOf[k.name()]...)
+		return message + "; did you mean " + k.name() + "?", append([]string{k.name()}, inPlaceOf[k.path]...)
 	case k.scope() == "sweep":
 		return message + "; did you mean " + k.name() + ", a key of the sweep itself?", nil
+	case k.scope() == "purges":
+		return message + "; did you mean " + k.name() + ", a key of the purge itself?", nil
 	case k.scope() == "":
 		return message + "; did you mean " + k.name() + ", a key at the top of the file?", nil
 	}
 	return message + "; did you mean " + k.String() + "?", nil
 }
 
-// nearest is the key that was most likely meant: one of this mapping before one of another, the fewest edits first.
+// nearest is the key that was most likely meant: one of this mapping before one of another, the fewest edits first. In a
+// sweep it is none of a purge, nor the other way round.
 func nearest(in, name string) (key, bool) {
 	type candidate struct {
 		key   key
@@ -220,15 +282,20 @@ func nearest(in, name string) (key, bool) {
 	for _, k := range keys {
 		// A key of `defaults` that is misplaced is one of the sweep.
 		switch {
-		case k.planned():
+		case k.planned(), part(in) != "" && part(k.scope()) != "" && part(k.scope()) != part(in):
 		case k.scope() == in:
 			try(k.name(), k, 0)
+		case part(in) == "purges" && k.name() != name: // its mappings have keys that are alike
 		case !strings.HasPrefix(k.path, "defaults."):
 			try(k.name(), k, 3)
 		}
 	}
 	for _, w := range words {
 		if k, ok := lookup(w.path); ok {
+			// A word of a purge is one of its own mapping: whose a row is has a key at two levels.
+			if in != k.scope() && (part(in) == "purges" || part(w.path) == "purges") {
+				continue
+			}
 			if here, ok := lookup(join(in, k.name())); ok && !here.planned() {
 				k = here
 			}

@@ -59,15 +59,15 @@ func (f fields) reference() (key []policy.ChildKey) {
 	return key
 }
 
-// children reads the tables whose rows go with a row. One that could not be read has its place in the result, so that
-// places and problems are counted alike.
-func (f fields) children(d defaults) []policy.Child {
+// children reads the tables whose rows go with a row; their keys stand in the table of keys in scopeName. One that could not
+// be read has its place in the result, so that places and problems are counted alike.
+func (f fields) children(scopeName string, d defaults) []policy.Child {
 	items, p := f.items("children")
 	var out []policy.Child
 	for i, item := range items {
 		var child policy.Child
-		if c, ok := f.r.fields(item, item.at, f.r.item(p, i, item), "sweep.children"); ok {
-			child = policy.Child{Table: c.table("table", d), Key: c.reference(), Children: c.children(d)}
+		if c, ok := f.r.fields(item, item.at, f.r.item(p, i, item), scopeName); ok {
+			child = policy.Child{Table: c.table("table", d), Key: c.reference(), Children: c.children(scopeName, d)}
 		}
 		out = append(out, child)
 	}

@@ -97,7 +97,8 @@ func (r *reader) fields(n *node, at place, p path, scopeName string) (fields, bo
 // replaced reports whether another key of the mapping stands in the place of this one.
 func (f fields) replaced(k key) bool {
 	for by, keys := range inPlaceOf {
-		if _, ok := f.found[by]; ok && k.scope() == "sweep" && slices.Contains(keys, k.name()) {
+		by, _ := lookup(by)
+		if _, ok := f.found[by.name()]; ok && by.scope() == f.scope && slices.Contains(keys, k.name()) {
 			return true
 		}
 	}

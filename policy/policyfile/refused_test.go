@@ -75,9 +75,9 @@ var refused = []refusal{
 	{"too large", "version: 1\n#" + strings.Repeat("x", 1<<18), []string{"1:1: the file has 262156 bytes; a policy has at most 262144"}},
 	{"two documents", strings.Join(base, "\n") + "\n---\nversion: 1\n", []string{"8:1: a second document starts here; write one file for each policy"}},
 	{"directive", "%YAML 1.2\n---\nversion: 1\n", []string{"1:1: directives are not part of the language; leave the line out"}},
-	{"a list", "- version: 1\n", []string{"1:1: found a list; write a mapping of version, defaults, budget, sweeps"}},
-	{"a text", "sweep everything\n", []string{`1:1: found the text "sweep everything"; write a mapping of version, defaults, budget, sweeps`}},
-	{"an empty mapping", "{}\n", []string{"1:1: the mapping is empty; write one of version, defaults, budget, sweeps, or leave the key out"}},
+	{"a list", "- version: 1\n", []string{"1:1: found a list; write a mapping of version, defaults, budget, sweeps, purges"}},
+	{"a text", "sweep everything\n", []string{`1:1: found the text "sweep everything"; write a mapping of version, defaults, budget, sweeps, purges`}},
+	{"an empty mapping", "{}\n", []string{"1:1: the mapping is empty; write one of version, defaults, budget, sweeps, purges, or leave the key out"}},
 
 	// what makes it no YAML ends the reading at once
 	{"bracket left open", sweep("overlaps: [a", "windw: 1"), []string{"9:5: not readable as YAML: ',' or ']' must be specified"}},
@@ -127,7 +127,6 @@ var refused = []refusal{
 	{"name of a sweep", strings.Replace(sweep(), "  jobs:", "  Old-Jobs:", 1), []string{`3:3: Old-Jobs: "Old-Jobs" is no name of a sweep; write a lower-case letter, then letters, digits and _, 48 at most`}},
 	{"long name of a sweep", strings.Replace(sweep(), "  jobs:", "  "+strings.Repeat("j", 49)+":", 1), []string{`3:3: ` + strings.Repeat("j", 49) + `: "` + strings.Repeat("j", 49) + `" is no name of a sweep; write a lower-case letter, then letters, digits and _, 48 at most`}},
 	{"hours", top("hours: {allow: []}"), []string{"2:1: key hours is planned, not in this version"}},
-	{"purges", top("purges: {}"), []string{"2:1: key purges is planned, not in this version"}},
 	{"connection", top("dsn: postgres://app:secret@db/app"), []string{"2:1: key dsn is not part of the language: a policy holds no connection; give it with --dsn, DATABASE_URL or PG*"}},
 	{"key of a sweep at the top", top("guard: {ended: true}"), []string{`2:1: unknown key "guard"; did you mean guard, a key of the sweep itself?`}},
 	{"key of the top in a sweep", sweep("budget: {rows: 1}"), []string{`8:5: jobs: unknown key "budget"; did you mean budget, a key at the top of the file?`}},
@@ -372,11 +371,11 @@ func again(name, table, guard string, lines ...string) string {
 }
 
 func TestRefused(t *testing.T) {
-	for _, c := range slices.Concat(refused, refusedParents, refusedExpiries) {
+	for _, c := range slices.Concat(refused, refusedParents, refusedExpiries, refusedPurges) {
 		t.Run(c.name, func(t *testing.T) {
 			f, err := policyfile.Parse("p.yaml", []byte(c.file))
 			if err == nil {
-				t.Fatalf("accepted: %+v\n%s", f.Sweeps, c.file)
+				t.Fatalf("accepted: %+v %+v\n%s", f.Sweeps, f.Purges, c.file)
 			}
 			if f != nil {
 				t.Error("there is a file beside the error")

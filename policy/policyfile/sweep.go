@@ -54,7 +54,7 @@ func (r *reader) sweep(e entry, d defaults) sweepAt {
 	f.rowWindow(&s)
 	f.only(&s)
 	f.guard(&s, d)
-	s.Children = f.children(d)
+	s.Children = f.children("sweep.children", d)
 	f.cascades(&s, d)
 	f.name("index", &s.Index)
 	f.bounds(&s)

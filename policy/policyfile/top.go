@@ -10,7 +10,7 @@ import (
 // version is that of the language read here.
 const version = 1
 
-// defaults are what sweeps are read with where they are silent.
+// defaults are what sweeps and purges are read with where they are silent.
 type defaults struct {
 	schema       string
 	schemaBroken bool // it is written, and wrong: a table without a schema is no fault of its own
@@ -34,6 +34,9 @@ func (r *reader) top(root *node) {
 	}
 	if n, ok := f.found["sweeps"]; ok {
 		r.sweeps(n, d)
+	}
+	if n, ok := f.found["purges"]; ok {
+		r.purges(n, d)
 	}
 }
 
@@ -100,7 +103,7 @@ func (f fields) floor(s *policy.Sweep) {
 	}
 }
 
-// bounds reads what a sweep and `defaults` have in common.
+// bounds reads what a sweep and `defaults` have in common; a purge has some of it.
 func (f fields) bounds(s *policy.Sweep) {
 	if b, ok := f.sub("batch"); ok {
 		b.count("limit", policy.MaxLimit, false, &s.Batch.Limit)

@@ -21,7 +21,8 @@ type Remover interface {
 // Remove is one batch: one transaction, durable when it returns, that examines at most b.Limit rows of the tenant from
 // b.After on and removes those that nobody has locked and no row refers to. Locked ones are counted as Locked, those that
 // something keeps in place as Stuck, with its name in Blocked. Result.Next and Result.End are those of a pass, as in
-// [pruner.Pruner]; so are what is valid beside an error, and the errors that a caller can act on.
+// [pruner.Pruner]; so are what is valid beside an error, and the errors that a caller can act on. A child is a step of its
+// own, so Result.Children is 0. Busy says that another purge of the same tenant is under way.
 type Step interface {
 	Spec() Spec
 	Remove(ctx context.Context, b Batch) (pruner.Result, error)
