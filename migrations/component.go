@@ -57,7 +57,7 @@ type version struct {
 	indexes []Index
 }
 
-var components = []*component{runEvents(), domainEvents(), inboxOutbox()}
+var components = []*component{runEvents(), domainEvents(), inboxOutbox(), connectionsOf()}
 
 // Components returns the names of the schemas that we own.
 func Components() []string {

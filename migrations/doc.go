@@ -6,7 +6,7 @@
 // each receiver, with triggers that park an event which a dead letter keeps, and that
 // remember the success of a delivery before it is deleted or reopened. The component
 // inbox_outbox has a consumer's inbox, outbox and leases, and the policy that they are
-// swept by.
+// swept by. The component connections has what tenants connected to.
 //
 // A component lives in one schema of one database. What was applied is kept there
 // in a ledger of its own, the table prunectl_<component>_migrations, written by

@@ -26,7 +26,7 @@ select (select count(*) from pg_namespace where nspname not like 'pg\_%' and nsp
 
 func TestEachComponentHasItsDefaultSchema(t *testing.T) {
 	for component, want := range map[string]string{
-		"run_events": "public", "domain_events": "public", "inbox_outbox": inboxoutbox.DefaultSchema, "unknown": "",
+		"run_events": "public", "domain_events": "public", "inbox_outbox": inboxoutbox.DefaultSchema, "connections": "public", "unknown": "",
 	} {
 		if got := DefaultSchema(component); got != want {
 			t.Errorf("%s goes to %q, want %q", component, got, want)

@@ -145,7 +145,7 @@ func TestAVersionIsNotRecordedOverAnInvalidIndex(t *testing.T) {
 
 // The index is declared once: what the SQL builds is what the declaration says.
 func TestEveryDeclaredIndexIsBuiltByItsVersion(t *testing.T) {
-	for component, db := range map[string]*pgtest.DB{"run_events": installed.New(t), "domain_events": withEvents.New(t)} {
+	for component, db := range map[string]*pgtest.DB{"run_events": installed.New(t), "domain_events": withEvents.New(t), "connections": withConnections.New(t)} {
 		m := migrator(t, db.DSN, func(o *Options) { o.Component = component })
 		declared := Indexes(component)
 		if len(declared) == 0 {
@@ -167,6 +167,7 @@ func TestEveryDeclaredIndexIsBuiltByItsVersion(t *testing.T) {
 	for component, want := range map[string][]string{
 		"run_events":    {"1 create_tables", "2 add_retention_index"},
 		"domain_events": {"1 create_tables", "2 add_indexes"},
+		"connections":   {"1 create_table"},
 	} {
 		var all []string
 		for _, v := range Versions(component) {

@@ -18,6 +18,7 @@ var componentTables = map[string][]string{
 	"run_events":    {"run_events", "runs"},
 	"domain_events": {"domain_event_deliveries", "domain_event_receivers", "domain_events"},
 	inboxOutbox:     {"inbox", "leases", "outbox", "settings"},
+	"connections":   {"connections"},
 }
 
 // component is one of our components in one schema, and what the preflight says of it.

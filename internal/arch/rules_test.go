@@ -17,7 +17,7 @@ const (
 var required = []string{
 	"policy", "policy/policyfile",
 	"pruner", "pruner/memory", "pruner/postgres", "pruner/prunertest",
-	"pruner/tenant", "drain", "purge", "explaintest", "explaintest/pgxplan", "eventlog", "domainevents", "domainevents/postgres", "domainevents/retention", "inboxoutbox", "inboxoutbox/postgres", "inboxoutbox/retention", "migrations", "migrations/preflight", "bench", "cmd/prunectl",
+	"pruner/tenant", "drain", "purge", "explaintest", "explaintest/pgxplan", "eventlog", "domainevents", "domainevents/postgres", "domainevents/retention", "inboxoutbox", "inboxoutbox/postgres", "inboxoutbox/retention", "connections", "connections/memory", "connections/postgres", "connections/connectionstest", "migrations", "migrations/preflight", "bench", "cmd/prunectl",
 	"internal/pgserver", "internal/pgtest",
 }
 
@@ -80,7 +80,7 @@ var light = []string{"drain", "pruner/postgres", "explaintest", "explaintest/pgx
 const command = "cmd/prunectl"
 
 var mustNotLink = []string{
-	"internal/pgtest/...", "pruner/prunertest", "pruner/memory",
+	"internal/pgtest/...", "pruner/prunertest", "pruner/memory", "connections/memory", "connections/connectionstest",
 	"github.com/testcontainers/...", "github.com/docker/...", "github.com/moby/...", "github.com/containerd/...",
 	"github.com/riverqueue/...",
 }

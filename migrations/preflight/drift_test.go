@@ -25,6 +25,8 @@ func TestDriftOfRunEvents(t *testing.T) { holds(t, "run_events", driftsOfRunEven
 
 func TestDriftOfDomainEvents(t *testing.T) { holds(t, "domain_events", driftsOfDomainEvents) }
 
+func TestDriftOfConnections(t *testing.T) { holds(t, "connections", driftsOfConnections) }
+
 func holds(t *testing.T, component string, drifts []drift) {
 	db := installed[component].New(t)
 	db.Exec(t, "create schema aside")

@@ -46,7 +46,8 @@ union all select name, case when atthasdef then format('alter table %s alter %I 
 union all select name, format('alter table %s alter %I drop identity', t, attname) from columns where attidentity <> ''
 union all select name, format('alter table %s alter %I drop expression', t, attname) from columns where attgenerated <> ''
 union all select name, format('update pg_attribute set atttypid = %s, atttypmod = 7 where attrelid = %s and attnum = %s', 'varchar'::regtype::oid, oid, attnum) from columns
-union all select name, format('update pg_attribute set attcollation = %s where attrelid = %s and attnum = %s', '"C"'::regcollation::oid, oid, attnum) from columns
+union all select name, format('update pg_attribute set attcollation = %s where attrelid = %s and attnum = %s',
+                                          case attcollation when '"C"'::regcollation then '"POSIX"'::regcollation else '"C"'::regcollation end::oid, oid, attnum) from columns
            where attcollation <> 0
 union all select format('%s.%s', t.relname, k.conname), format('alter table %s drop constraint %I cascade', t, conname)
             from tables t join pg_constraint k on k.conrelid = t.oid and k.contype <> 'n'
