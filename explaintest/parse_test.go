@@ -1,8 +1,11 @@
 package explaintest_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,7 +43,8 @@ func TestParseOfALog(t *testing.T) {
 	}
 }
 
-// FuzzParse looks for a plan that the parser takes and that then cannot be checked or printed.
+// FuzzParse looks for a plan that the parser takes and that then cannot be checked or printed, or that is another one when
+// it is read again, or out of a log.
 func FuzzParse(f *testing.F) {
 	files, err := filepath.Glob(filepath.Join("testdata", "plans", "*", "*.json"))
 	if err != nil || len(files) == 0 {
@@ -63,6 +67,15 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
+		forms := [][]byte{text, append(append([]byte("\n["), text...), ']')} // a log has an object, the server a list of one
+		if trimmed := bytes.TrimSpace(text); trimmed[0] == '[' {
+			forms[1] = trimmed[1 : len(trimmed)-1]
+		}
+		for _, form := range forms {
+			if again, err := explaintest.Parse(form); err != nil || !reflect.DeepEqual(again, p) {
+				t.Errorf("%s\nis read as %+v, %v\nand before as %+v", form, again, err, p)
+			}
+		}
 		uses := explaintest.UsesIndex(relation, index).Columns(column, "created_at")
 		rules := []explaintest.Rule{
 			uses, uses.BoundOn(column).DeleteSide(), uses.RangeOn("created_at").ReadSide(), uses.Whole().As("d").In("old"),
@@ -75,5 +88,11 @@ func FuzzParse(f *testing.F) {
 		if p.String() == "" {
 			t.Error("a plan prints as nothing")
 		}
+		if nodes := p.Relation(relation); slices.Contains(nodes, nil) {
+			t.Errorf("%q is scanned by no node", relation)
+		}
+		p.CTE(column)
+		p.Buffers()
+		p.WALBytes()
 	})
 }

@@ -127,7 +127,7 @@ func (i *Inspection) indexOf(ctx context.Context, q query, c *child) (string, er
 		}
 	}
 	f := &i.findings
-	if partial == "" || c != i.target.owed || f.refused("rights") || f.refused("rls") || f.refused("server") {
+	if partial == "" || c != i.target.owed || !i.mayProbe(c) || f.refused("rls") || f.refused("server") {
 		return "", nil
 	}
 	r := &renderer{target: &i.target}
@@ -140,6 +140,15 @@ func (i *Inspection) indexOf(ctx context.Context, q query, c *child) (string, er
 		return "", fmt.Errorf("explain the probe of %s: %w", c.table.name, err)
 	}
 	return probed(plan, c.table), nil
+}
+
+// mayProbe reports whether the role may read what a probe of the child reads: the planner is asked in its name.
+func (i *Inspection) mayProbe(c *child) bool {
+	t := i.target.table
+	return t.canUse && t.canSelect && c.table.canUse && !slices.ContainsFunc(append(c.childColumns(), c.state.Column), func(name string) bool {
+		col, ok := c.table.column(name)
+		return ok && !col.canSelect
+	})
 }
 
 // probed is the index of the table by a condition on which the plan finds its rows.

@@ -42,25 +42,25 @@ func (p place) cursor() pruner.Cursor {
 	return pruner.NewCursor(string(b))
 }
 
-// parsePlace reads a cursor back; the zero cursor is the place at since.
+// parsePlace reads a cursor back; the zero cursor is the place at since. A text that the engine would not have written so,
+// byte for byte, is none of its cursors: what is left over in it could mean something. No place lies before since, where
+// rows are undated and stay.
 func parsePlace(c pruner.Cursor, since time.Time) (place, error) {
-	text := c.String()
-	switch {
-	case c.IsZero():
-		return place{Age: since.UnixMicro()}, nil
-	case strings.HasPrefix(text, "{"):
-		var p place
-		if err := json.Unmarshal([]byte(text), &p); err != nil || p.plain() {
-			return place{}, fmt.Errorf("%q is no cursor of this engine", text)
-		}
-		return p, nil
-	default:
-		age, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return place{}, fmt.Errorf("%q is no cursor of this engine", text)
-		}
-		return place{Age: age}, nil
+	first := since.UnixMicro()
+	if c.IsZero() {
+		return place{Age: first}, nil
 	}
+	var p place
+	var err error
+	if text := c.String(); strings.HasPrefix(text, "{") {
+		err = json.Unmarshal([]byte(text), &p)
+	} else {
+		p.Age, err = strconv.ParseInt(text, 10, 64)
+	}
+	if err != nil || p.cursor() != c || p.Age < first {
+		return place{}, fmt.Errorf("%q is no cursor of this engine", c)
+	}
+	return p, nil
 }
 
 // timestamptz writes microseconds so that the server reads them exactly under every DateStyle and time zone. Years beyond

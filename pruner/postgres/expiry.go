@@ -49,7 +49,7 @@ func interval(alias string, o *policy.RowWindow) string {
 // expression and ours, so that they are spelled alike.
 func (i *Inspection) readExpiries(ctx context.Context, q query) error {
 	f, t := &i.findings, i.target.table
-	if i.Sweep.Own == nil || f.refused("rights") || f.refused("rls") || f.refused("server") {
+	if i.Sweep.Own == nil || !t.canUse || !t.canSelect || f.refused("rls") || f.refused("server") {
 		return nil
 	}
 	if !slices.ContainsFunc(t.columns, func(c column) bool { return c.generated != "" }) {

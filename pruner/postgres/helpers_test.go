@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -29,4 +31,13 @@ func mustExec(t testing.TB, c *pgx.Conn, sql string, args ...any) {
 	if _, err := c.Exec(context.Background(), sql, args...); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// inline writes the values into the text, for a tool that takes no parameters.
+func (s statement) inline(values map[string]string) string {
+	sql := s.sql
+	for i := len(s.args) - 1; i >= 0; i-- { // $12 before $1
+		sql = strings.ReplaceAll(sql, "$"+strconv.Itoa(i+1)+"::", literal(values[s.args[i]])+"::")
+	}
+	return sql
 }

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/prunectl/prunectl/policy"
 )
 
@@ -31,22 +29,16 @@ func (a *Arm) Explain(ctx context.Context, c policy.Cutoff, limit int) (string, 
 	if c.IsZero() {
 		return "", fmt.Errorf("explain %s: its window is never, so it has no batch", a.arm.Name)
 	}
+	args := a.lookArgs(c, limit)
+	args[argLook], args[argWhole] = strconv.Itoa(max(1, limit/firstLook)), strconv.Itoa(limit) // of the parent form
 	var lines []string
 	err := a.look(ctx, func(ctx context.Context, q query) (err error) {
-		lines, err = all(ctx, q, "EXPLAIN "+a.statement(shape{}).inline(a.lookArgs(c, limit)), func(r pgx.CollectableRow) (string, error) { return scanText(r) })
+		st := a.statement(shape{}).with(args)
+		lines, err = all(ctx, q, "EXPLAIN "+st.sql, scanText, anys(st.args)...)
 		return err
 	})
 	if err != nil {
 		return "", fmt.Errorf("explain %s: %w", a.arm.Name, err)
 	}
 	return strings.Join(lines, "\n"), nil
-}
-
-// inline writes the values into the text, for a tool that takes no parameters.
-func (s statement) inline(values map[string]string) string {
-	sql := s.sql
-	for i := len(s.args) - 1; i >= 0; i-- { // $12 before $1
-		sql = strings.ReplaceAll(sql, "$"+strconv.Itoa(i+1)+"::", literal(values[s.args[i]])+"::")
-	}
-	return sql
 }
