@@ -182,18 +182,22 @@ func removedSome(res pruner.Result) bool { return res.Removed+res.Children > 0 }
 type watch struct {
 	mark         pruner.Cursor
 	steps, power int
-	moved        int
+	others       bool // somebody changed rows since the mark was passed
+	moved        int  // how often the mark was met again for that
 }
 
 func (w *watch) circles(res pruner.Result) bool {
+	// A batch that looks at nothing goes to the chunks of a row, or comes back from a row that changed meanwhile.
+	w.others = w.others || res.Moved > 0 || res.Examined == 0 && !res.Next.IsZero()
 	switch {
 	case removedSome(res):
 		*w = watch{mark: res.Next}
 		return false
 	case res.Next == w.mark:
 		// Rows that others change can leave the place as it was, but not for ever.
-		w.moved++
-		return res.Moved == 0 || w.moved > maxIsolated
+		others := w.others
+		w.others, w.moved = false, w.moved+1
+		return !others || w.moved > maxIsolated
 	}
 	if w.steps >= w.power {
 		w.mark, w.steps, w.power = res.Next, 0, max(1, 2*w.power)

@@ -280,8 +280,8 @@ func passing(at place, age int64, passed string) place {
 }
 
 // afterChunk says where the next batch goes on: with the next children of the parent, with the next table of them, or
-// behind the parent, which is gone or stays. A parent that is not due any more, or that somebody holds, is left to the batch
-// that meets it again.
+// behind the parent, which is gone or stays. A parent that is not due any more, or that somebody holds, is passed over; one
+// that has another address is left to the batch that meets it again.
 func (a *Arm) afterChunk(res *pruner.Result, row parentsRow, at place, b pruner.Batch) {
 	c := *at.Chunk
 	next := at
@@ -299,8 +299,10 @@ func (a *Arm) afterChunk(res *pruner.Result, row parentsRow, at place, b pruner.
 		if res.Examined > 0 {
 			behind()
 		}
+	case !row.picked && res.Examined > 0:
+		behind() // it is held, owed or locked, and counted so
 	case !row.picked:
-		*res = pruner.Result{}
+		*res = pruner.Result{} // it has another address by now, or is gone
 	case more:
 		*res = pruner.Result{Children: res.Children}
 		c.Key = row.lastChild
