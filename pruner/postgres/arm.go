@@ -189,12 +189,25 @@ func (a *Arm) timeout(b pruner.Batch) time.Duration {
 	return a.sweep.Timeouts.Statement
 }
 
-// send sends one transaction and counts what it did.
+// sending is what a transaction is sent with, whoever sends it.
+type sending struct {
+	on      policy.Name   // the table it is about, for messages
+	timeout time.Duration // of each of its statements
+	canSkip bool          // its rows can be locked, so that locked ones can be skipped
+	locks   []lockProbe
+}
+
 func (a *Arm) send(ctx context.Context, conn *pgx.Conn, b pruner.Batch, calls []call, count func([]answer) (pruner.Result, string, error)) (pruner.Result, error) {
+	s := sending{on: a.table.name, timeout: a.timeout(b), canSkip: a.table.canUpdate && !a.arm.Parents(), locks: a.lockProbes()}
+	return s.send(ctx, conn, calls, count)
+}
+
+// send sends one transaction and counts what it did.
+func (s sending) send(ctx context.Context, conn *pgx.Conn, calls []call, count func([]answer) (pruner.Result, string, error)) (pruner.Result, error) {
 	if ctx.Err() != nil {
 		return pruner.Result{}, fmt.Errorf("the batch was not begun: %w", context.Cause(ctx))
 	}
-	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(len(calls))*a.timeout(b)+commitPatience)
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(len(calls))*s.timeout+commitPatience)
 	defer cancel()
 
 	start := time.Now()
@@ -207,7 +220,7 @@ func (a *Arm) send(ctx context.Context, conn *pgx.Conn, b pruner.Batch, calls []
 		if !conn.IsClosed() && conn.PgConn().TxStatus() != 'I' {
 			rollback(conn)
 		}
-		return pruner.Result{}, a.classify(ctx, conn, err, ran, limitsOf(answers))
+		return pruner.Result{}, s.classify(ctx, conn, err, ran, limitsOf(answers))
 	}
 	if err != nil && len(answers) < len(calls) {
 		return pruner.Result{}, &pruner.UnknownCommitError{Err: lost.err}
@@ -223,9 +236,9 @@ func (a *Arm) send(ctx context.Context, conn *pgx.Conn, b pruner.Batch, calls []
 	case committed:
 		return res, nil
 	case aborted:
-		return pruner.Result{}, fmt.Errorf("batch on %s: the connection was lost at COMMIT, and the server rolled it back: %w", a.table.name, lost.err)
+		return pruner.Result{}, fmt.Errorf("batch on %s: the connection was lost at COMMIT, and the server rolled it back: %w", s.on, lost.err)
 	}
-	return pruner.Result{}, &pruner.UnknownCommitError{XID: xid, Pending: res, Err: lost.err}
+	return pruner.Result{}, &pruner.UnknownCommitError{XID: number(xid), Pending: res, Err: lost.err}
 }
 
 func millis(d time.Duration) string { return strconv.FormatInt(max(1, d.Milliseconds()), 10) }

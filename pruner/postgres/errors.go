@@ -10,18 +10,24 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/prunectl/prunectl/policy"
 	"github.com/prunectl/prunectl/pruner"
 )
 
-// RefusedError is the answer to arms of a sweep that the catalog contradicts.
+// RefusedError is the answer to a sweep or a purge that the catalog contradicts.
 type RefusedError struct {
 	Sweep  string
+	Purge  string  // set in place of Sweep where a purge is refused
 	Checks []Check // those that are refused
 }
 
 func (e *RefusedError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "sweep %s is refused", e.Sweep)
+	if e.Purge != "" {
+		fmt.Fprintf(&b, "purge %s is refused", e.Purge)
+	} else {
+		fmt.Fprintf(&b, "sweep %s is refused", e.Sweep)
+	}
 	for _, c := range e.Checks {
 		fmt.Fprintf(&b, "; %s: %s", c.Name, c.Detail)
 	}
@@ -54,13 +60,13 @@ func limitsOf(answers []answer) inForce {
 }
 
 // classify turns a server's refusal into the error of the port that says what can be done about it. conn is idle again.
-func (a *Arm) classify(ctx context.Context, conn *pgx.Conn, err error, ran time.Duration, limits inForce) error {
+func (s sending) classify(ctx context.Context, conn *pgx.Conn, err error, ran time.Duration, limits inForce) error {
 	var pg *pgconn.PgError
 	if ctx.Err() != nil {
 		return fmt.Errorf("the batch was canceled and rolled back: %w", context.Cause(ctx))
 	}
 	if !errors.As(err, &pg) {
-		return fmt.Errorf("batch on %s: %w", a.table.name, err)
+		return fmt.Errorf("batch on %s: %w", s.on, err)
 	}
 	switch pg.Code {
 	case codeForeignKey, codeRestrict, codeExclusion:
@@ -70,28 +76,40 @@ func (a *Arm) classify(ctx context.Context, conn *pgx.Conn, err error, ran time.
 		if limits.statement > 0 && ran >= limits.statement {
 			return &pruner.TimeoutError{After: limits.statement, Err: err}
 		}
-		return fmt.Errorf("batch on %s: another session canceled it after %s: %w", a.table.name, ran.Round(time.Millisecond), err)
+		return fmt.Errorf("batch on %s: another session canceled it after %s: %w", s.on, ran.Round(time.Millisecond), err)
 	case codeLockNotAvailable, codeDeadlock:
-		return &pruner.LockTimeoutError{Table: a.lockedTable(ctx, conn), CanSkip: a.table.canUpdate && !a.arm.Parents(), LockAfter: limits.lock, Err: err}
+		return &pruner.LockTimeoutError{Table: lockedTable(ctx, conn, s.locks), CanSkip: s.canSkip, LockAfter: limits.lock, Err: err}
 	case codeReadOnly:
 		return fmt.Errorf("read-only target: %w", err)
 	}
-	return fmt.Errorf("batch on %s: %w", a.table.name, err)
+	return fmt.Errorf("batch on %s: %w", s.on, err)
 }
 
-// lockedTable asks which table, if any, cannot be locked as a batch locks it. A row lock leaves both free.
-func (a *Arm) lockedTable(ctx context.Context, conn *pgx.Conn) string {
-	probes := []struct{ table, sql string }{{a.table.name.String(), "DELETE FROM ONLY " + tableName(a.table.name) + " WHERE false"}}
+// lockProbe locks a table as a batch does, and none of its rows.
+type lockProbe struct{ table, sql string }
+
+func deleteProbe(n policy.Name) lockProbe {
+	return lockProbe{n.String(), "DELETE FROM ONLY " + tableName(n) + " WHERE false"}
+}
+
+// lockProbes are the tables that a batch of the arm locks.
+func (a *Arm) lockProbes() []lockProbe {
+	probes := []lockProbe{deleteProbe(a.table.name)}
 	if a.owner != nil {
 		lock := " FOR SHARE"
 		if a.arm.Owner.Final {
 			lock = ""
 		}
-		probes = append(probes, struct{ table, sql string }{a.owner.name.String(), "SELECT FROM ONLY " + tableName(a.owner.name) + " WHERE false" + lock})
+		probes = append(probes, lockProbe{a.owner.name.String(), "SELECT FROM ONLY " + tableName(a.owner.name) + " WHERE false" + lock})
 	}
 	for _, c := range a.children {
-		probes = append(probes, struct{ table, sql string }{c.table.name.String(), "DELETE FROM ONLY " + tableName(c.table.name) + " WHERE false"})
+		probes = append(probes, deleteProbe(c.table.name))
 	}
+	return probes
+}
+
+// lockedTable asks which table, if any, cannot be locked as a batch locks it. A row lock leaves all free.
+func lockedTable(ctx context.Context, conn *pgx.Conn, probes []lockProbe) string {
 	for _, p := range probes {
 		_, err := transaction(ctx, conn, []call{{sql: "SELECT set_config('lock_timeout', '10ms', true)"}, {sql: p.sql}})
 		var pg *pgconn.PgError

@@ -529,7 +529,7 @@ func (t *target) afterParentsSQL() statement {
 		kids = "CASE WHEN current_setting('" + setEmpty + "') = 'yes' THEN " + kids + " ELSE true END"
 	}
 	r.line("SELECT count(*) AS left, count(*) FILTER (WHERE x.owed) AS owed")
-	r.line("     , pg_current_xact_id_if_assigned()::text AS xid")
+	r.line("     , %s AS xid", transactionSQL)
 	r.line("     , (SELECT coalesce(array_agg(d.ctid)::text, '{}') FROM ONLY %s d WHERE d.ctid = ANY (%s)) AS passed", tableName(t.table.name), tids(setPassed))
 	r.line("     , count(*) FILTER (WHERE x.owed IS NULL AND x.kids) AS kids")
 	r.line("  FROM (SELECT %s AS owed, %s AS kids", owed, kids)

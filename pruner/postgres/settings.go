@@ -90,7 +90,7 @@ func (r *renderer) common() {
 func (t *target) afterSQL(s shape) statement {
 	r := &renderer{target: t, shape: s}
 	r.line("SELECT pg_stat_get_xact_tuples_deleted(%d)", t.table.oid)
-	r.line("     , pg_current_xact_id_if_assigned()::text")
+	r.line("     , %s", transactionSQL)
 	if r.returning() {
 		// A row that is still the same version was vetoed; one that somebody else changed has another address by now.
 		r.line("     , (SELECT count(*) FROM ONLY %s d", tableName(t.table.name))

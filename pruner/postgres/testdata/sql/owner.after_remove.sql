@@ -1,3 +1,3 @@
 SELECT pg_stat_get_xact_tuples_deleted(<oid>)
-     , pg_current_xact_id_if_assigned()::text
+     , pg_current_xact_id_if_assigned()::text || ' '::text || extract(epoch FROM pg_postmaster_start_time()) || ' '::text || extract(epoch FROM now())
      , 0

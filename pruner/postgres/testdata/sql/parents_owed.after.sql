@@ -1,5 +1,5 @@
 SELECT count(*) AS left, count(*) FILTER (WHERE x.owed) AS owed
-     , pg_current_xact_id_if_assigned()::text AS xid
+     , pg_current_xact_id_if_assigned()::text || ' '::text || extract(epoch FROM pg_postmaster_start_time()) || ' '::text || extract(epoch FROM now()) AS xid
      , (SELECT coalesce(array_agg(d.ctid)::text, '{}') FROM ONLY "public"."events" d WHERE d.ctid = ANY (current_setting('prunectl.passed')::tid[])) AS passed
      , count(*) FILTER (WHERE x.owed IS NULL AND x.kids) AS kids
   FROM (SELECT (SELECT true AS owed FROM ONLY "public"."deliveries" o WHERE o."event_id" = p."id" AND o."status" NOT IN ('succeeded'::pg_catalog.text, 'dead'::pg_catalog.text) LIMIT 1) AS owed, false AS kids

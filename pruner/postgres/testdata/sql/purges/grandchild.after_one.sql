@@ -1,0 +1,5 @@
+SELECT count(*) AS left, pg_current_xact_id_if_assigned()::text AS xid
+     , (SELECT coalesce(array_agg(d.ctid)::text, '{}') FROM ONLY "public"."parts" d WHERE d.ctid = ANY (current_setting('prunectl.passed')::tid[])) AS passed
+     , '[]'::text AS kept
+  FROM (SELECT FROM ONLY "public"."parts" p
+         WHERE p.ctid = ANY (current_setting('prunectl.picked')::tid[]) OFFSET 0) x  -- each probe once
