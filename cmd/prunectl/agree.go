@@ -131,17 +131,31 @@ func isTerminal(v any) bool {
 
 // ask asks on the terminal. Anything but a yes is a no, and so is a signal.
 func (a *app) ask(ctx context.Context, question string) (bool, error) {
+	line, err := a.answer(ctx, question)
+	return err == nil && strings.TrimSpace(line) == "yes", err
+}
+
+// askFor asks for a text to be typed. Only the line's end is cut from the answer: blanks count, and a line without an end is
+// no answer.
+func (a *app) askFor(ctx context.Context, question, text string) (bool, error) {
+	line, err := a.answer(ctx, question)
+	line, ended := strings.CutSuffix(line, "\n")
+	return err == nil && ended && (line == text || line == text+"\r"), err
+}
+
+// answer is the line that a person types, with its end; what was typed before the end of the input where there is no more.
+func (a *app) answer(ctx context.Context, question string) (string, error) {
 	fmt.Fprint(a.out.stderr, question)
 	answer := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(a.stdin).ReadString('\n')
-		answer <- strings.TrimSpace(line)
+		answer <- line
 	}()
 	select {
 	case line := <-answer:
-		return line == "yes", nil
+		return line, nil
 	case <-ctx.Done():
 		fmt.Fprintln(a.out.stderr)
-		return false, ctx.Err()
+		return "", ctx.Err()
 	}
 }

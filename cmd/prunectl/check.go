@@ -63,11 +63,12 @@ func (s *session) readsPolicy(f *checkFlags) bool {
 func (s *session) check(f *checkFlags) (int, error) {
 	ctx := s.interrupt.soft
 	if s.readsPolicy(f) {
-		if err := s.open(f.selection); err != nil {
+		if err := s.openChecked(f); err != nil {
 			return 0, err
 		}
 	}
 	if f.offline {
+		s.report.HasPurges(len(s.file.Purges))
 		for _, sw := range s.sweeps {
 			e := report.NewSweep(sw.Name, sw.Table.String())
 			e.Stop = report.Checked
@@ -79,6 +80,9 @@ func (s *session) check(f *checkFlags) (int, error) {
 	server, err := s.connect(ctx, &value[time.Time]{})
 	if err != nil {
 		return 0, err
+	}
+	if s.file != nil {
+		s.report.HasPurges(len(s.file.Purges))
 	}
 	if len(s.sweeps) > 0 { // the preflight alone is asked on a standby too
 		if err := server.Writable(); err != nil {
@@ -114,6 +118,23 @@ func (s *session) check(f *checkFlags) (int, error) {
 	}
 	s.warned = s.warned || s.report.Vacuum != nil
 	return s.checkCode(f.strict), nil
+}
+
+// openChecked reads the policy and chooses the sweeps. A file with nothing but purges can only be read: what the catalog says
+// of them is asked for a tenant.
+func (s *session) openChecked(f *checkFlags) error {
+	if err := s.openFile(); err != nil {
+		return err
+	}
+	if len(s.file.Sweeps) > 0 || f.only.set || f.skip.set {
+		var err error
+		s.sweeps, err = f.choose(s.file)
+		return err
+	}
+	if !f.offline && !f.component.set {
+		return usagef("%s has no sweeps; its purges are checked for a tenant, by prunectl purge --tenant NAME --dry-run", s.file.Path)
+	}
+	return nil
 }
 
 // checkCode is the exit code of a check.

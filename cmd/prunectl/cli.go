@@ -25,7 +25,7 @@ func (a *app) cli() *cli.App {
 		HideHelpCommand: true,
 		ExitErrHandler:  func(*cli.Context, error) {},
 		Flags:           append(a.reporting(), &cli.BoolFlag{Name: "version", Usage: "print the version", Destination: &showVersion, DisableDefaultText: true}),
-		Commands:        []*cli.Command{a.sweepCommand(), a.planCommand(), a.statusCommand(), a.checkCommand(), a.eventsCommand(), a.migrateCommand(), a.demoCommand()},
+		Commands:        []*cli.Command{a.sweepCommand(), a.planCommand(), a.statusCommand(), a.checkCommand(), a.eventsCommand(), a.purgeCommand(), a.migrateCommand(), a.demoCommand()},
 	}
 	root.Before = func(*cli.Context) error {
 		if showVersion {

@@ -18,13 +18,15 @@ const (
 
 // exitCodes is the table in every long help text.
 const exitCodes = `Exit codes:
-  0    done: every sweep is drained, or stopped at its ceiling, its budget or rows that are locked
-  1    failed: a sweep failed, rows are stuck, a commit is unknown, no server, a read-only
+  0    done: every sweep is drained, or stopped at its ceiling, its budget or rows that are locked;
+       a purge is done when nothing of the tenant is left
+  1    failed: a sweep failed, rows are stuck, a commit is unknown, a purge left rows, no server, a read-only
        server, or the report could not be written; what was removed is reported all the same
   2    wrong usage or policy file: nothing was touched
   3    more is due, or may be (only with --detailed-exitcode)
-  4    a sweep was refused because the catalog, or the recorded policy, disagrees: it was not touched, the others ran
-  5    busy: another run holds a sweep
+  4    a sweep or purge was refused because the catalog, or the recorded policy, or who was asked, disagrees:
+       it was not touched, the others ran
+  5    busy: another run holds a sweep, or purges the tenant
   129, 130, 143  SIGHUP, SIGINT, SIGTERM: the batch in hand ended, the report is exact
 Several at once: the signal's, then 1, 4, 5, 3. Treat a code that is not listed as a failure.`
 

@@ -24,6 +24,11 @@ var volatile = []struct {
 	{regexp.MustCompile(`20\d\d-\d\d-\d\d`), "2026-11-30"},
 	{regexp.MustCompile(`PostgreSQL \d+\.\d+`), "PostgreSQL 15.18"},
 	{regexp.MustCompile(`\d\d:\d\d:\d\dZ`), "02:17:04Z"},
+	{regexp.MustCompile(`"20\d\d-\d\d-\d\dT[^"]+Z"`), `"2026-11-30T02:17:04.123456Z"`},
+	{regexp.MustCompile(`_seconds": [\d.e-]+`), `_seconds": 0.1`},
+	{regexp.MustCompile(`("version"|"host"|"role"|"server"|"operator"): "[^"]*"|("name"): "pgtest_[^"]*"`), `$1$2: "..."`},
+	{regexp.MustCompile(`"port": \d+`), `"port": 5432`},
+	{regexp.MustCompile(`by role \S+ \(\S+\) in database \S+ on \S+,`), "by role sweeper (jane) in database app on db1.internal:5432,"},
 	{regexp.MustCompile(`database \S+ on \S+ as \S+ server \S+`), "database app on db1.internal:5432 as sweeper, server 15.18,"},
 }
 

@@ -37,6 +37,8 @@ func (s *session) outcome(code int) string {
 	switch {
 	case code > exitSignal:
 		return "stopped by " + s.interrupt.name()
+	case s.report.Purge != nil:
+		return s.report.Purge.Outcome()
 	case code == exitRefused:
 		return of("refused", stopped(report.Refused))
 	case code == exitBusy:

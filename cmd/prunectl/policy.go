@@ -46,6 +46,9 @@ func (a *app) readPolicy(name string) (*policyfile.File, error) {
 
 // choose returns the sweeps that are meant, in the order of the file.
 func (s selection) choose(f *policyfile.File) ([]policy.Sweep, error) {
+	if len(f.Sweeps) == 0 {
+		return nil, usagef("%s has no sweeps; what it has are purges, and prunectl purge --tenant NAME carries them out", f.Path)
+	}
 	var known []string
 	for _, sw := range f.Sweeps {
 		known = append(known, sw.Name)

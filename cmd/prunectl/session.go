@@ -115,6 +115,15 @@ func (s *session) print(format string, code int, err error) error {
 
 // open reads the policy and chooses the sweeps.
 func (s *session) open(sel selection) error {
+	err := s.openFile()
+	if err == nil {
+		s.sweeps, err = sel.choose(s.file)
+	}
+	return err
+}
+
+// openFile reads the policy.
+func (s *session) openFile() error {
 	name, err := s.policyFile()
 	if err != nil {
 		return err
@@ -124,8 +133,7 @@ func (s *session) open(sel selection) error {
 		return err
 	}
 	s.report.Policy.SHA256 = s.file.SHA256
-	s.sweeps, err = sel.choose(s.file)
-	return err
+	return nil
 }
 
 // connect finds the server and says where it is. The clock is the server's, or --as-of.

@@ -9,12 +9,23 @@ import (
 // the help. No server is asked: there is none.
 func TestUsage(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"", "no command is given; write sweep, plan, status, check, events, migrate, demo, or prunectl --help"},
+		{"", "no command is given; write sweep, plan, status, check, events, purge, migrate, demo, or prunectl --help"},
 		{"swep", `unknown command "swep"; did you mean sweep?`},
 		{"status river", `status takes no arguments, got "river"; write --only river`},
 		{"statsu", `unknown command "statsu"; did you mean status?`},
 		{"init", `unknown command "init"; write prunectl --help`},
-		{"purge tenant --key acme", `unknown command "purge"; write prunectl --help`},
+		{"purge", "purge is of one tenant; write --tenant NAME"},
+		{"purge acme", `purge takes no arguments, got "acme"; write --tenant "acme"`},
+		{"purge --tenant acme tenant", `purge takes no arguments, got "tenant"; write --tenant "tenant"`},
+		{"purge --tenant=", "--tenant: it is empty"},
+		{"purge --tenant", "--tenant needs a value"},
+		{"purge --tenant a --tenant b", "--tenant: it is given twice"},
+		{"purge --tenat a", "unknown flag --tenat; did you mean --tenant?"},
+		{"purge --tenant a --skip b", "unknown flag --skip; write prunectl purge --help"},
+		{"purge --tenant a --yes=no", "--yes takes no value"},
+		{"purge --tenant a --yes --count-limit 0", `--count-limit: "0" is no whole number above zero`},
+		{"purge --tenant a --yes --max-time 10m", `--max-time: "10m": months have no fixed length and m is read both ways; write min for minutes or count days`},
+		{"purge --tenant a --yes", "there is no prunectl.yaml here; name the policy with --policy or PRUNECTL_POLICY"},
 		{"help", `unknown command "help"; write prunectl --help`},
 		{"sweep river", `sweep takes no arguments, got "river"; write --only river`},
 		{"sweep river -o json", `sweep takes no arguments, got "river"; write --only river`},
@@ -113,12 +124,12 @@ func TestEmptyVariables(t *testing.T) {
 // TestHelp: help is a result: on stdout, with exit code 0. The exit codes stand in each of them, and nothing that a later
 // version will have.
 func TestHelp(t *testing.T) {
-	for _, args := range []string{"--help", "-h", "sweep --help", "plan -h", "status --help", "check --help", "migrate --help", "migrate up --help", "migrate down -h", "migrate status -h", "demo --help", "events -h", "events requeue --help", "events replay --help"} {
+	for _, args := range []string{"--help", "-h", "sweep --help", "plan -h", "status --help", "check --help", "migrate --help", "migrate up --help", "migrate down -h", "migrate status -h", "demo --help", "events -h", "events requeue --help", "events replay --help", "purge --help"} {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()
 			o := invocation{args: strings.Fields(args), env: []string{"DATABASE_URL=postgres://app:hunter2@db/app"}}.run(t).must(t, exitDone)
 			contains(t, o.stdout, "Exit codes:", "130")
-			lacks(t, o.both(), "hunter2", "--metrics-file", "purge", "init ")
+			lacks(t, o.both(), "hunter2", "--metrics-file", "init ")
 			if o.stderr != "" {
 				t.Errorf("stderr: %s", o.stderr)
 			}

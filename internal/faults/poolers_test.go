@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -126,6 +127,59 @@ func throughPooler(s *scene) {
 			s.t.Fatalf("a setting of a batch is on somebody else's connection: %s, %v", set, err)
 		}
 	}
+}
+
+// pooled are the faults that are looked for through PgBouncer too: all of the statements' own, and of what others do
+// meanwhile. What the rest is about does not depend on who carries the statements.
+var pooled = slices.Concat(guards, parents, outboxes, races, windows, instants)
+
+// TestFaultsThroughAPooler carries them out with a pooler in transaction mode before the server, one for each entry. Those
+// with a role or a connection of their own stay out: the pooler has one user, and refuses settings of a connection.
+func TestFaultsThroughAPooler(t *testing.T) {
+	if testing.Short() {
+		t.Skip("what a pooler does to a batch does not depend on the server")
+	}
+	bin := filepath.Join(t.TempDir(), "prunectl")
+	if out, err := exec.Command("go", "build", "-o", bin, "github.com/prunectl/prunectl/cmd/prunectl").CombinedOutput(); err != nil {
+		t.Fatalf("build the command: %v\n%s", err, out)
+	}
+	n := 0
+	for _, f := range pooled {
+		f, ok := f.throughPooler()
+		if !ok {
+			continue
+		}
+		n++
+		t.Run(f.name(), func(t *testing.T) {
+			t.Parallel()
+			f.carryOut(t, bin)
+		})
+	}
+	if n < len(pooled)/2 {
+		t.Errorf("only %d of %d faults were looked for", n, len(pooled))
+	}
+}
+
+// throughPooler is the fault with runs that go through a pooler, if all of them can.
+func (f fault) throughPooler() (fault, bool) {
+	var once sync.Once
+	var pooler string
+	through := func(s *scene) string {
+		once.Do(func() { pooler = startPooler(s.entry, s.db.DSN) })
+		return pooler
+	}
+	steps := slices.Clone(f.steps)
+	for i, st := range steps {
+		if r, ok := st.(run); ok {
+			if r.role != "" || r.params != "" || r.dsn != nil {
+				return f, false
+			}
+			r.dsn = through
+			steps[i] = r
+		}
+	}
+	f.steps = steps
+	return f, true
 }
 
 func boundsOf(s policy.Sweep) drain.Bounds {

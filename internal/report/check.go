@@ -46,12 +46,19 @@ func (r *Report) checkTable(w io.Writer) error {
 		}
 	}
 	if r.Database == nil {
-		lines = append(lines, count(len(r.Sweeps), "sweep")+" read, no fault found; the database was not asked")
+		read := count(len(r.Sweeps), "sweep")
+		if r.purges > 0 {
+			read += " and " + count(r.purges, "purge")
+		}
+		lines = append(lines, read+" read, no fault found; the database was not asked")
 	} else if len(r.Sweeps) > 0 {
 		lines = append(lines, fmt.Sprintf("%d of %s refused", refused, count(len(r.Sweeps), "sweep")))
 	}
 	if len(r.Components) > 0 {
 		lines = append(lines, fmt.Sprintf("%d of %s refused", unfit, count(len(r.Components), "component")))
+	}
+	if r.Database != nil && r.purges > 0 {
+		lines = append(lines, count(r.purges, "purge")+" not checked: prunectl purge --tenant NAME --dry-run does that")
 	}
 	if r.Vacuum != nil {
 		lines = append(lines, r.Vacuum.String())

@@ -7,12 +7,14 @@ import (
 )
 
 // Table writes the report for a person: a table, and below it a line for each thing that a person should know. It writes
-// nothing where there is nothing to say of any sweep.
+// nothing where there is nothing to say of any sweep or purge.
 func (r *Report) Table(w io.Writer) error {
-	if r.Reopening != nil {
+	switch {
+	case r.Reopening != nil:
 		return r.reopeningTable(w)
-	}
-	if len(r.Sweeps) == 0 && len(r.Components) == 0 {
+	case r.Purge != nil:
+		return r.purgeTable(w)
+	case len(r.Sweeps) == 0 && len(r.Components) == 0 && r.purges == 0:
 		return nil
 	}
 	switch r.Command {

@@ -39,6 +39,9 @@ type Report struct {
 	Policies   []InboxPolicy `json:"inbox_outbox,omitempty"`
 	Health     []EventHealth `json:"domain_events,omitempty"`
 	Reopening  *Reopening    `json:"reopening,omitempty"`
+	Purge      *Purge        `json:"purge,omitempty"`
+
+	purges int // of the policy file, for a check
 }
 
 // Policy is the policy file that was read.
@@ -182,10 +185,16 @@ func NewSweep(name, table string) Sweep {
 	return Sweep{Name: name, Table: table, Arms: []Arm{}, HeldBy: []HeldBy{}, StuckOn: []Block{}, Checks: []Check{}}
 }
 
-// Sum sets the totals to the sum of the sweeps.
+// HasPurges says how many purges the policy file has: a check cannot look at them without a tenant.
+func (r *Report) HasPurges(n int) { r.purges = n }
+
+// Sum sets the totals to the sum of the sweeps, or of the tables of a purge.
 func (r *Report) Sum() {
 	r.Totals = Counts{}
 	for _, s := range r.Sweeps {
 		r.Totals.Add(s.Counts)
+	}
+	if r.Purge != nil {
+		r.Totals.Add(r.Purge.counts())
 	}
 }

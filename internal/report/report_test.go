@@ -39,6 +39,8 @@ func full() *report.Report {
 	r.Policies = []report.InboxPolicy{{Schema: "inbox_outbox", Agreement: report.Different, Fingerprint: pointer(strings.Repeat("0f", 32)), RecordedAt: &now, RecordedBy: pointer("deploy"),
 		Differences: []report.WindowChange{{Setting: "inbox_window", Recorded: pointer("7d"), Given: pointer("1d")}}, Due: []report.DueByReplacing{{Ledger: "inbox", Bounded: *two}}, Error: r.Error}}
 	r.Reopening = &report.Reopening{Reopened: []report.Reopened{{Event: 7, Delivery: 12, Receiver: "billing", Target: "eu"}}, Events: 1, Underway: 1, Gone: []int64{8}, Limited: true}
+	r.Purge = fullPurge(now)
+	r.Purge.Tables[0].StuckOn, r.Purge.Tables[1].Of = r.Purge.Tables[1].StuckOn, r.Purge.Tables[0].Of // no list is empty
 	s := report.NewSweep("run_events", "public.run_events")
 	s.Counts, s.Stop, s.StopBy, s.Batches, s.Elapsed, s.SlowestBatch, s.UnknownCommits = counts, report.Ceiling, report.ByRows, 3, 1.5, 0.5, 1
 	s.Overdue = pointer(86400.0)
@@ -184,6 +186,15 @@ func TestSchemaNamesEveryKey(t *testing.T) {
 		t.Errorf("stop is one of %v in the schema, and of %v in the program", stops, want)
 	}
 
+	purge := properties(root["properties"].(map[string]any)["purge"].(map[string]any))
+	want = nil
+	for _, s := range report.PurgeStops() {
+		want = append(want, string(s))
+	}
+	if got := purge["stop"].(map[string]any)["enum"]; !reflect.DeepEqual(got, any(want)) {
+		t.Errorf("the stop of a purge is one of %v in the schema, and of %v in the program", got, want)
+	}
+
 	policies := root["properties"].(map[string]any)["inbox_outbox"].(map[string]any)["items"].(map[string]any)
 	agreements := policies["properties"].(map[string]any)["agreement"].(map[string]any)["enum"].([]any)
 	want = nil
@@ -199,7 +210,8 @@ func TestSchemaNamesEveryKey(t *testing.T) {
 func TestLines(t *testing.T) {
 	var b strings.Builder
 	swept := full()
-	swept.Reopening = nil
+	swept.Reopening, swept.Purge = nil, nil
+	swept.Sum()
 	if err := swept.Table(&b); err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +238,7 @@ rows are gone, disk space is not: vacuum reuses it; vacuum is held back 3h by pi
 // TestHealthLines: how deliveries stand, and that it was not read, in words.
 func TestHealthLines(t *testing.T) {
 	r := full()
-	r.Command, r.Reopening = report.Surveying, nil
+	r.Command, r.Reopening, r.Purge = report.Surveying, nil, nil
 	later := r.Now.Add(26 * time.Hour)
 	r.Now = &later
 	want := `domain_events in public: 2 dead letters; >= 1,000 deliveries owed, the oldest event from 2026-11-30 (1d 2h); 1 lapsed lease; 2 events held by a dead letter
