@@ -166,7 +166,8 @@ select 'h' || g % 3, g::text, 'w', gen_random_uuid(), '2026-01-02 03:04:05Z' fro
 			pool := kept.pool(t, db.DSN)
 			r := cleanUp(t, pool, inboxoutbox.Settings{Batch: limit}, retention.CleanupOptions{Budget: policy.Budget{Rows: 200 * limit}})
 			for _, l := range r.Ledgers {
-				if l.Name == ledger && (l.Report.Removed != 200*limit || l.Report.Batches != 200 || l.Index != c.index) {
+				// There are more batches where one was slow: those after it are smaller.
+				if l.Name == ledger && (l.Report.Removed != 200*limit || l.Report.Batches < 200 || l.Index != c.index) {
 					t.Errorf("%s", l)
 				}
 			}
@@ -193,7 +194,7 @@ select 'h' || g % 3, g::text, 'w', gen_random_uuid(), '2026-01-02 03:04:05Z' fro
 			if most > 2*limit {
 				t.Errorf("a batch of %d read %d buffers beside what it deleted", limit, most)
 			}
-			if deletes < 200 || walks < 198 {
+			if deletes < 200 || walks < deletes-2 {
 				t.Errorf("%d batches were seen, of which %d walked by the key", deletes, walks)
 			}
 		})

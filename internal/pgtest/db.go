@@ -21,10 +21,16 @@ const callTimeout = time.Minute
 type DB struct {
 	Name string
 	DSN  string // as a superuser
+
+	abandoned bool
 }
 
+// Abandon says that the test leaves sessions in the database on purpose, when it
+// ends. Otherwise they are a failure.
+func (d *DB) Abandon() { d.abandoned = true }
+
 // New makes an empty database, which is dropped when the test ends, whoever is
-// still connected to it.
+// still connected to it. Whoever is has failed the test, see [DB.Abandon].
 func New(t testing.TB) *DB {
 	t.Helper()
 	return need(t).clone(t, "template0")
@@ -43,8 +49,21 @@ func (in *instance) clone(t testing.TB, template string) *DB {
 		t.Fatalf("pgtest: create database %s: %v", db.Name, err)
 	}
 	t.Cleanup(func() {
-		if err := in.drop(db.Name); err != nil {
-			t.Errorf("pgtest: %v", err)
+		ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+		defer cancel()
+		if err := in.admin(ctx, func(conn *pgx.Conn) error {
+			if !db.abandoned && !t.Failed() { // a test that failed may have left anybody
+				left, err := leftSessions(ctx, conn, db.Name, leakPatience)
+				if err != nil {
+					return err
+				}
+				if left != "" {
+					t.Errorf("pgtest: sessions are left in the test's database; close them before it ends:\n%s", left)
+				}
+			}
+			return dropOn(ctx, conn, db.Name)
+		}); err != nil {
+			t.Errorf("pgtest: drop database %s: %v", db.Name, err)
 		}
 	})
 	return db
@@ -53,10 +72,15 @@ func (in *instance) clone(t testing.TB, template string) *DB {
 func (in *instance) drop(name string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
-	if err := in.exec(ctx, "drop database if exists "+ident(name)+" with (force)"); err != nil {
+	if err := in.admin(ctx, func(conn *pgx.Conn) error { return dropOn(ctx, conn, name) }); err != nil {
 		return fmt.Errorf("drop database %s: %w", name, err)
 	}
 	return nil
+}
+
+func dropOn(ctx context.Context, admin *pgx.Conn, name string) error {
+	_, err := admin.Exec(ctx, "drop database if exists "+ident(name)+" with (force)")
+	return err
 }
 
 // database names a database on the server; it need not exist yet.

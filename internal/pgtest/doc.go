@@ -15,7 +15,9 @@
 // is never a reason to skip.
 //
 // A server of our own runs without fsync and without autovacuum, so that
-// nothing but the test changes its tables, and with jit as shipped. It has
+// nothing but the test changes its tables, and with jit as shipped. What a test
+// leaves behind is a failure: a session in its database when that is dropped, a
+// goroutine when the test binary ends. The server has
 // goroutines of its own: a test that looks for leaked ones takes those present
 // after its New for granted (goleak.IgnoreCurrent).
 package pgtest

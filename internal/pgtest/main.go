@@ -20,6 +20,7 @@ func atEnd(f func() error) {
 }
 
 // Main runs a package's tests, ends the server if one was started, and exits.
+// Goroutines that the tests have left running are a failure, with their stacks.
 // Where a test binary ends otherwise, by a panic or go test's timeout, the
 // server and its folder go too, but what was made on the server of
 // PRUNECTL_TEST_DSN stays there.
@@ -38,5 +39,12 @@ func run(m *testing.M) (code int) {
 			}
 		}
 	}()
-	return m.Run()
+	if code = m.Run(); code != 0 {
+		return code // a test that failed may have left anything
+	}
+	if left := leakedGoroutines(leakPatience); left != "" {
+		fmt.Fprintln(os.Stderr, "pgtest:", errLeak(left))
+		return 1
+	}
+	return 0
 }

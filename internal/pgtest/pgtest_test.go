@@ -71,8 +71,10 @@ func TestEachTestHasADatabaseOfItsOwn(t *testing.T) {
 func TestDroppedThoughSomebodyIsConnected(t *testing.T) {
 	var conn *pgx.Conn
 	t.Run("owner", func(t *testing.T) {
+		db := pgtest.New(t)
+		db.Abandon()
 		var err error
-		if conn, err = pgx.Connect(t.Context(), pgtest.New(t).DSN); err != nil {
+		if conn, err = pgx.Connect(t.Context(), db.DSN); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -42,9 +42,40 @@ func TestConformance(t *testing.T) {
 	t.Run("one sweeper", func(t *testing.T) {
 		prunertest.Run(t, factory(t, pgtest.New(t), Options{OneSweeper: true}))
 	})
+	// Another client uses the pooler's two connections too, so that no batch can count on the one before.
+	t.Run("through a pooler", func(t *testing.T) {
+		db := pgtest.New(t)
+		through, _ := pooled(t, db.Conn(t).Config(), 2)
+		stop := asking(t, db.Conn(t, through, mode(pgx.QueryExecModeExec)))
+		prunertest.Run(t, factory(t, db, Options{}, through))
+		stop()
+	})
 	t.Run("counted by RETURNING", func(t *testing.T) {
 		prunertest.Run(t, factory(t, pgtest.New(t), Options{}, func(c *pgx.ConnConfig) { c.RuntimeParams["track_counts"] = "off" }))
 	})
+}
+
+// asking has a client ask again and again, until it is stopped. None of its questions may fail.
+func asking(t *testing.T, conn *pgx.Conn) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	asked := make(chan error, 1)
+	go func() {
+		for ctx.Err() == nil {
+			var one int
+			if err := conn.QueryRow(context.WithoutCancel(ctx), "SELECT count(pg_sleep(0.001))").Scan(&one); err != nil {
+				asked <- err
+				return
+			}
+		}
+		asked <- nil
+	}()
+	return func() {
+		cancel()
+		if err := <-asked; err != nil {
+			t.Errorf("the client that asks beside: %v", err)
+		}
+	}
 }
 
 // populations numbers the schemas of a database, one for each population.

@@ -80,18 +80,8 @@ func TestRoundTrips(t *testing.T) {
 // mode, two drains beside each other and a session that is in nobody's way. It runs where there is a pgbouncer.
 func TestPooler(t *testing.T) {
 	t.Parallel()
-	program, err := exec.LookPath("pgbouncer")
-	if err != nil {
-		if program, err = exec.LookPath("/usr/sbin/pgbouncer"); err != nil {
-			if os.Getenv("CI") == "true" {
-				t.Fatal("no pgbouncer; the gate has to install it")
-			}
-			t.Skip("no pgbouncer; a Debian package has it")
-		}
-	}
 	r := ownerRace(t)
-	port, log := startPooler(t, program, r)
-	through := func(c *pgx.ConnConfig) { c.Host, c.Port, c.TLSConfig, c.Fallbacks = "127.0.0.1", port, nil, nil }
+	through, log := pooled(t, r.admin.Config(), 1)
 	before := r.poolerState(t, through)
 	for _, m := range execModes {
 		t.Run(m.String(), func(t *testing.T) {
@@ -151,8 +141,31 @@ UNION ALL SELECT 'prepared ' || name FROM pg_prepared_statements UNION ALL SELEC
 	return strings.Join(lines, "\n")
 }
 
-// startPooler starts a pgbouncer before the race's server and returns its port and its log.
-func startPooler(t *testing.T, program string, r *race) (uint16, string) {
+// poolerProgram is the path of pgbouncer.
+func poolerProgram(t *testing.T) string {
+	t.Helper()
+	program, err := exec.LookPath("pgbouncer")
+	if err != nil {
+		if program, err = exec.LookPath("/usr/sbin/pgbouncer"); err != nil {
+			if os.Getenv("CI") == "true" {
+				t.Fatal("no pgbouncer; the gate has to install it")
+			}
+			t.Skip("no pgbouncer; a Debian package has it")
+		}
+	}
+	return program
+}
+
+// pooled has a connection go through a pooler in transaction mode, with so many connections to the server of a database. It
+// returns the file of the pooler's log too.
+func pooled(t *testing.T, server *pgx.ConnConfig, connections int) (through func(*pgx.ConnConfig), log string) {
+	t.Helper()
+	port, log := startPooler(t, poolerProgram(t), server, connections)
+	return func(c *pgx.ConnConfig) { c.Host, c.Port, c.TLSConfig, c.Fallbacks = "127.0.0.1", port, nil, nil }, log
+}
+
+// startPooler starts a pgbouncer before a server and returns its port and its log.
+func startPooler(t *testing.T, program string, c *pgx.ConnConfig, connections int) (uint16, string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "prunectl-pooler-")
 	if err != nil {
@@ -165,23 +178,23 @@ func startPooler(t *testing.T, program string, r *race) (uint16, string) {
 	}
 	port := l.Addr().(*net.TCPAddr).Port
 	_ = l.Close()
-	c, password := r.admin.Config(), ""
+	password := ""
 	if c.Password != "" {
 		password = " password='" + strings.ReplaceAll(c.Password, "'", "''") + "'"
 	}
 	config, log := filepath.Join(dir, "ini"), filepath.Join(dir, "log")
 	text := fmt.Sprintf(`[databases]
-* = host=%s port=%d user=%s%s
+* = host=%[1]s port=%[2]d user=%[3]s%[4]s
 [pgbouncer]
 listen_addr = 127.0.0.1
-listen_port = %d
+listen_port = %[5]d
 unix_socket_dir =
 auth_type = any
-default_pool_size = 1
-max_db_connections = 1
+default_pool_size = %[6]d
+max_db_connections = %[6]d
 pool_mode = transaction
 ignore_startup_parameters = extra_float_digits
-`, c.Host, c.Port, c.User, password, port)
+`, c.Host, c.Port, c.User, password, port, connections)
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

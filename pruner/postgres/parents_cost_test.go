@@ -24,10 +24,10 @@ type bill struct {
 }
 
 // billed is a connection whose statements are added up.
-func billed(t testing.TB, db *pgtest.DB) (*pgx.Conn, *bill) {
+func billed(t testing.TB, db *pgtest.DB, opts ...func(*pgx.ConnConfig)) (*pgx.Conn, *bill) {
 	t.Helper()
 	b := &bill{}
-	conn := db.Conn(t, func(c *pgx.ConnConfig) {
+	conn := db.Conn(t, append(opts, func(c *pgx.ConnConfig) {
 		c.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
 			_, plan, ok := strings.Cut(n.Message, "plan:")
 			if !ok {
@@ -42,7 +42,7 @@ func billed(t testing.TB, db *pgtest.DB) (*pgx.Conn, *bill) {
 			b.c.buffers += e.Plan.Hit + e.Plan.Read
 			b.c.wal += e.Plan.WAL
 		}
-	})
+	})...)
 	mustExec(t, conn, `LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET auto_explain.log_analyze = on; SET auto_explain.log_buffers = on; SET auto_explain.log_wal = on;
 SET auto_explain.log_timing = off; SET auto_explain.log_format = json; SET client_min_messages = log`)
 	return conn, b

@@ -19,8 +19,10 @@ import (
 // parentClause is a part of a statement of the parent form, the edit that takes it out, and who must notice.
 type parentClause struct {
 	name   string
-	step   string // the statement, by the beginning of its name; "": the first
+	step   string              // the statement, by the beginning of its name; "": the first
+	under  func(string) string // what the edit is made on: a form of the statement in which the clause stands alone
 	edit   func(string) string
+	wire   [2]string // of what is no such statement: see clause
 	victim parentVictim
 }
 
@@ -37,11 +39,27 @@ type parentBench struct {
 	admin   *pgx.Conn
 	clause  parentClause
 	touched bool // the edit changed a text
+	seen    seen // what is run, where somebody wants to know
+}
+
+// forge has a connection send what the clause says in place of what it should.
+func (b *parentBench) forge(c *pgx.ConnConfig) {
+	if b.clause.wire[0] == "" {
+		return
+	}
+	forging(c, func(sent string) string {
+		forged := replaced(sent, b.clause.wire)
+		b.touched = b.touched || forged != sent
+		return forged
+	})
 }
 
 func (b *parentBench) changed(sql string) string {
 	if b.clause.edit == nil {
 		return sql
+	}
+	if b.clause.under != nil {
+		sql = b.clause.under(sql)
 	}
 	edited := b.clause.edit(sql)
 	b.touched = b.touched || edited != sql
@@ -52,11 +70,12 @@ func (b *parentBench) changed(sql string) string {
 // lock between its snapshot and its locks.
 func (b *parentBench) open(script string, s policy.Sweep, o Options, paused bool) (*Arm, error) {
 	mustExec(b.t, b.admin, mixCleared+script)
-	arms, err := Open(b.t.Context(), Conn(b.db.Conn(b.t)), s, o)
+	arms, err := Open(b.t.Context(), Conn(b.db.Conn(b.t, b.forge)), s, o)
 	if err != nil {
 		return nil, err
 	}
 	arms[0].edit = func(sh shape, sql string) string {
+		b.seen.saw("parents' batch", sql)
 		if b.clause.step == "" {
 			sql = b.changed(sql)
 		}
@@ -66,6 +85,7 @@ func (b *parentBench) open(script string, s policy.Sweep, o Options, paused bool
 		return sql
 	}
 	arms[0].editStep = func(_ shape, name, sql string) string {
+		b.seen.saw("parents' "+name, sql)
 		if b.clause.step != "" && strings.HasPrefix(name, b.clause.step) {
 			sql = b.changed(sql)
 		}
@@ -259,6 +279,8 @@ func plannedWell(specimenName, statement string) parentVictim {
 		}
 		mustExec(b.t, conn, fmt.Sprintf(`SELECT set_config('%s', '{"(0,1)"}', true), set_config('%s', '{}', true)`, setPicked, setPassed))
 		st := parentStatementsOf(arm)[statement]
+		_, first := parentShapes(arm)[statement]
+		b.seen.saw("parents' "+formOf(statement, first), st.sql)
 		if b.clause.step != "keys" {
 			st.sql = b.changed(st.sql)
 		}
@@ -581,8 +603,8 @@ func parentClauses() []parentClause {
 		// the children
 		{name: "child: of what was picked", step: "child public.dl", edit: re(`p\.ctid = ANY \(current_setting\('prunectl\.picked'\)::tid\[\]\)`, "true"), victim: keyed},
 		{name: "child: the key", step: "child public.dl", edit: key(`c."ev" = p."id"`, "true"), victim: keyed},
-		{name: "child: by address", step: "child public.dl", edit: re(`d\.ctid = ANY \(ARRAY\(`, "true OR d.ctid = ANY (ARRAY("), victim: keyed},
-		{name: "child: state, again", step: "child public.dl", edit: chain(followedChildren, re(`(?m)^   AND \(d\."status".*-- state, again\n`, "")), victim: raceNamed("requeued without it")},
+		{name: "child: by address", step: "child public.dl", edit: re(`d\.ctid = ANY \(ARRAY\(`, "0 <= cardinality(ARRAY("), victim: keyed},
+		{name: "child: state, again", step: "child public.dl", under: followedChildren, edit: re(`(?m)^   AND \(d\."status".*-- state, again\n`, ""), victim: raceNamed("requeued without it")},
 		{name: "child: without children of its own", step: "child public.dl", edit: re(` AND \(SELECT true FROM ONLY "public"\."att".*? IS NULL`, ""), victim: vetoedGrandchild},
 		{name: "child: ONLY", step: "child", edit: re(`DELETE FROM ONLY`, "DELETE FROM"), victim: heirs},
 		{name: "child: ONLY, found", step: "child", edit: re(`c FROM ONLY|(c\.ctid) FROM ONLY`, "$1 FROM"), victim: heirs},
@@ -627,7 +649,7 @@ func parentClauses() []parentClause {
 		{name: "after: a vetoed child", step: "after", edit: re(`IS NOT NULL ELSE`, "IS NULL ELSE"), victim: vetoedChild},
 		{name: "after: ONLY", step: "after", edit: re(`FROM ONLY ("public"\."ev") p`, "FROM $1 p"), victim: heirs},
 	}
-	return cs
+	return append(cs, moreParentClauses()...)
 }
 
 // TestSabotageParents takes each clause of the parent form out in turn, and has a named check notice. Without a victim are:
@@ -646,14 +668,15 @@ func TestSabotageParents(t *testing.T) {
 	}
 	db := pgtest.New(t)
 	admin := db.Conn(t)
-	sound := map[string]bool{}
+	sound := map[string]seen{}
 	for _, c := range parentClauses() {
 		t.Run(c.name, func(t *testing.T) {
-			if !sound[c.victim.name] {
-				if err := c.victim.run(t.Context(), &parentBench{t: t, db: db, admin: admin}); err != nil {
+			if sound[c.victim.name] == nil {
+				saw := seen{}
+				if err := c.victim.run(t.Context(), &parentBench{t: t, db: db, admin: admin, seen: saw}); err != nil {
 					t.Fatalf("%q is red with nothing taken out: %v", c.victim.name, err)
 				}
-				sound[c.victim.name] = true
+				sound[c.victim.name] = saw
 			}
 			b := &parentBench{t: t, db: db, admin: admin, clause: c}
 			err := c.victim.run(t.Context(), b)
@@ -667,4 +690,5 @@ func TestSabotageParents(t *testing.T) {
 			}
 		})
 	}
+	sabotaged.parents = sound
 }

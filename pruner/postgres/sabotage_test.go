@@ -22,7 +22,9 @@ import (
 // clause is a part of what a batch sends, the edit that takes it out, and who must notice.
 type clause struct {
 	name   string
+	under  func(string) string // what the edit is made on: a form of the statement in which the clause stands alone
 	edit   func(string) string // of the batch's statement
+	look   func(string) string // of the looks; it makes them no longer
 	wire   [2]string           // of everything else: a text and what is sent in its place, no longer than it
 	victim victim
 }
@@ -39,12 +41,17 @@ type bench struct {
 	db      *pgtest.DB
 	clause  clause
 	touched bool // the edit changed a text
+	seen    seen // what is run, where somebody wants to know
 }
 
 // edit is for Arm.edit. Shapes without the clause stay as they are.
 func (b *bench) edit(_ shape, sql string) string {
+	b.seen.saw("batch", sql)
 	if b.clause.edit == nil {
 		return sql
+	}
+	if b.clause.under != nil {
+		sql = b.clause.under(sql)
 	}
 	edited := b.clause.edit(sql)
 	b.touched = b.touched || edited != sql
@@ -53,31 +60,62 @@ func (b *bench) edit(_ shape, sql string) string {
 
 // forge has a connection send what the clause says in place of what it should.
 func (b *bench) forge(c *pgx.ConnConfig) {
-	if b.clause.wire[0] == "" {
+	if b.clause.wire[0] == "" && b.clause.look == nil && b.seen == nil {
 		return
 	}
+	forging(c, func(sent string) string {
+		was := sent
+		sent = replaced(sent, b.clause.wire)
+		for form, begin := range looksBegin {
+			sent = begin.ReplaceAllStringFunc(sent, func(sql string) string {
+				b.seen.saw(form, sql)
+				if b.clause.look == nil {
+					return sql
+				}
+				return padded(b.clause.look(sql), len(sql))
+			})
+		}
+		b.touched = b.touched || sent != was
+		return sent
+	})
+}
+
+// forging has a connection send what forge makes of it. The messages keep their length.
+func forging(c *pgx.ConnConfig, forge func(string) string) {
 	dial := c.DialFunc
 	c.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
-		return &forger{conn, b}, err
+		return &forger{conn, forge}, err
 	}
 }
 
-// forger replaces a text in what is sent. The messages keep their length.
 type forger struct {
 	net.Conn
-	b *bench
+	forge func(string) string
 }
 
-func (f *forger) Write(p []byte) (int, error) {
-	old, instead := f.b.clause.wire[0], f.b.clause.wire[1]
-	if len(instead) > len(old) {
-		panic("longer than the text it stands for: " + instead)
+func (f *forger) Write(p []byte) (int, error) { return f.Conn.Write([]byte(f.forge(string(p)))) }
+
+// replaced puts the second text in the place of the first, if there is one.
+func replaced(sent string, wire [2]string) string {
+	if wire[0] == "" {
+		return sent
 	}
-	sent := strings.ReplaceAll(string(p), old, instead+strings.Repeat(" ", len(old)-len(instead)))
-	f.b.touched = f.b.touched || sent != string(p)
-	n, err := f.Conn.Write([]byte(sent))
-	return n, err
+	return strings.ReplaceAll(sent, wire[0], padded(wire[1], len(wire[0])))
+}
+
+// padded is a text with blanks behind it.
+func padded(text string, length int) string {
+	if len(text) > length {
+		panic("longer than the text it stands for: " + text)
+	}
+	return text + strings.Repeat(" ", length-len(text))
+}
+
+// looksBegin finds the statements of the looks in what is sent.
+var looksBegin = map[string]*regexp.Regexp{
+	"look":    regexp.MustCompile(`WITH (?:seen|found) AS MATERIALIZED \(  -- the oldest rows before the cutoff[^\x00]*`),
+	"undated": regexp.MustCompile(`SELECT count\(\*\), count\(\*\) FILTER \(WHERE[^\x00]*`),
 }
 
 // inQuery restricts an edit to one query of the WITH list, "" for what follows it.
@@ -114,24 +152,35 @@ func chain(edits ...func(string) string) func(string) string {
 	}
 }
 
-// conformance is the check of the contract with this name. change, if given, changes its populations.
-func conformance(name string, change ...func(*prunertest.Fixture)) victim {
-	return victim{name, func(ctx context.Context, b *bench) error {
+// twist changes the populations of a check.
+type twist struct {
+	name string
+	make func(*prunertest.Fixture)
+}
+
+// conformance is the check of the contract with this name, on populations that are changed like this.
+func conformance(name string, twists ...twist) victim {
+	v := victim{name: name}
+	for _, tw := range twists {
+		v.name += ", " + tw.name
+	}
+	v.run = func(ctx context.Context, b *bench) error {
 		for _, c := range prunertest.Checks() {
 			if c.Name == name {
-				return c.Run(ctx, b.factory(change...))
+				return c.Run(ctx, b.factory(twists...))
 			}
 		}
 		return fmt.Errorf("there is no check %q", name)
-	}}
+	}
+	return v
 }
 
 // factory is the engine's, with the edit.
-func (b *bench) factory(change ...func(*prunertest.Fixture)) prunertest.Factory {
+func (b *bench) factory(twists ...twist) prunertest.Factory {
 	f := factory(b.t, b.db, Options{}, b.forge)
 	return func(ctx context.Context, fix prunertest.Fixture) (prunertest.Population, error) {
-		for _, c := range change {
-			c(&fix)
+		for _, tw := range twists {
+			tw.make(&fix)
 		}
 		p, err := f(ctx, fix)
 		if sp, ok := p.(*schemaPopulation); ok {
@@ -142,12 +191,12 @@ func (b *bench) factory(change ...func(*prunertest.Fixture)) prunertest.Factory 
 }
 
 // descending turns the index round: nothing but ORDER BY then gives the oldest first.
-func descending(fix *prunertest.Fixture) {
+var descending = twist{"through an index that is turned round", func(fix *prunertest.Fixture) {
 	fix.Index.DDL = strings.NewReplacer("(age, id)", "(age DESC, id DESC)", "(age)", "(age DESC)", "state, age, id", "state, age DESC, id DESC", "kind, age, id", "kind, age DESC, id DESC").Replace(fix.Index.DDL)
-}
+}}
 
 // crowded adds an index that has the age, but not the order of the rows of one age.
-func crowded(fix *prunertest.Fixture) { fix.Index.DDL += "; CREATE INDEX ON entries (age)" }
+var crowded = twist{"beside an index of the age alone", func(fix *prunertest.Fixture) { fix.Index.DDL += "; CREATE INDEX ON entries (age)" }}
 
 // raced is one batch beside another session: what it does before and while the batch waits, and what must come of it.
 func raced(name string, tables, rows string, s policy.Sweep, sql, end string, want pruner.Result, left string, opts ...func(*pgx.ConnConfig)) victim {
@@ -606,10 +655,10 @@ func clauses() []clause {
 		{name: "skip: ONLY", edit: inQuery("mine", re(`FROM ONLY`, "FROM")), victim: heirSkipped},
 
 		{name: "gone: by address", edit: inQuery("gone", re(`d\.ctid = ANY \(\(SELECT p\.tids FROM picked p\)::tid\[\]\)`, "true")), victim: conformance(owner)},
-		{name: "gone: age, again", edit: chain(follow("ev", "run", "seq"), inQuery("gone", re(`\(d\."at" < .*`, "(true"))), victim: aged},
-		{name: "gone: cursor, again", edit: chain(follow("ev", "run", "seq"), inQuery("gone", re(`     AND d\."at" >= .*\n`, ""))), victim: undated},
-		{name: "gone: equality, again", edit: chain(follow("job", "id"), inQuery("gone", re(`     AND d\."state" = .*\n`, ""))), victim: retried},
-		{name: "gone: state, again", edit: chain(follow("job", "id"), inQuery("gone", re(`(?m)^.*-- state, again\n`, ""))), victim: retriedByAge},
+		{name: "gone: age, again", under: follow("ev", "run", "seq"), edit: inQuery("gone", re(`\(d\."at" < .*`, "(true")), victim: aged},
+		{name: "gone: cursor, again", under: follow("ev", "run", "seq"), edit: inQuery("gone", re(`     AND d\."at" >= .*\n`, "")), victim: undated},
+		{name: "gone: equality, again", under: follow("job", "id"), edit: inQuery("gone", re(`     AND d\."state" = .*\n`, "")), victim: retried},
+		{name: "gone: state, again", under: follow("job", "id"), edit: inQuery("gone", re(`(?m)^.*-- state, again\n`, "")), victim: retriedByAge},
 		{name: "gone: a filter, no range", edit: inQuery("gone", re(`\) IS TRUE`, ")")), victim: plans("owner", "")},
 		{name: "gone: ONLY", edit: inQuery("gone", re(`FROM ONLY`, "FROM")), victim: heir},
 
@@ -651,7 +700,7 @@ func clauses() []clause {
 	for _, pin := range []string{"enable_seqscan", "enable_bitmapscan", "enable_nestloop", "enable_sort"} {
 		cs = append(cs, clause{name: "settings: " + pin, wire: [2]string{"'" + pin + "', 'off'", "'" + pin + "', 'on'"}, victim: plans("owner", "")})
 	}
-	return append(cs, rowClauses()...)
+	return append(append(append(cs, rowClauses()...), lookClauses()...), moreClauses()...)
 }
 
 // TestSabotage takes each clause out in turn, and has a named check notice. A check that stays green, and an edit that
@@ -661,14 +710,15 @@ func TestSabotage(t *testing.T) {
 		t.Skip("what a clause is there for does not depend on the server")
 	}
 	db := pgtest.New(t)
-	sound := map[string]bool{}
+	sound := map[string]seen{}
 	for _, c := range clauses() {
 		t.Run(c.name, func(t *testing.T) {
-			if !sound[c.victim.name] {
-				if err := c.victim.run(t.Context(), &bench{t: t, db: db}); err != nil {
+			if sound[c.victim.name] == nil {
+				saw := seen{}
+				if err := c.victim.run(t.Context(), &bench{t: t, db: db, seen: saw}); err != nil {
 					t.Fatalf("%q is red with nothing taken out: %v", c.victim.name, err)
 				}
-				sound[c.victim.name] = true
+				sound[c.victim.name] = saw
 			}
 			b := &bench{t: t, db: db, clause: c}
 			err := c.victim.run(t.Context(), b)
@@ -682,4 +732,5 @@ func TestSabotage(t *testing.T) {
 			}
 		})
 	}
+	sabotaged.ordinary = sound
 }
