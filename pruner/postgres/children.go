@@ -98,7 +98,7 @@ func (i *Inspection) readChildren(ctx context.Context, q query) error {
 			if err := walk(at+".children", c, pc.Children); err != nil {
 				return err
 			}
-			c.keyset, c.index = keysetOf(c)
+			c.keyset, c.index = keysetOf(t, c.childColumns(), false)
 			i.target.children = append(i.target.children, c)
 		}
 		return nil
@@ -119,27 +119,30 @@ func (c *child) childColumns() []string {
 	return cols
 }
 
-// keysetOf finds an index that walks the rows of one parent in the order of a unique key. Of several it takes the shortest.
-func keysetOf(c *child) (keyset []column, name string) {
-	key := c.childColumns()
-	for _, x := range c.table.indexes {
+// keysetOf finds an index that walks the rows with one value of the key in the order of a unique key. Of several it takes
+// the shortest. sorted: the key too has the direction and the collations by which it can be a part of the order.
+func keysetOf(t *table, key []string, sorted bool) (keyset []column, name string) {
+	for _, x := range t.indexes {
+		if sorted && (slices.Contains(x.desc[:min(len(key)+1, len(x.desc))], !x.desc[0]) || !collated(t, x)) {
+			continue
+		}
 		if x.method != "btree" || !x.valid || x.predicate != "" || len(x.columns) <= len(key) || !leads(x, key) {
 			continue
 		}
 		var further []column
 		known := slices.Clone(key)
 		for n := len(key); n < len(x.columns); n++ {
-			col, ok := c.table.column(x.columns[n])
+			col, ok := t.column(x.columns[n])
 			if !ok || !col.notNull || x.desc[n] != x.desc[len(key)] || x.collations[n] != col.collation {
 				break
 			}
 			further = append(further, col)
 			known = append(known, col.name)
-			if c.table.unique(known, key...) {
+			if t.unique(known, key...) {
 				break
 			}
 		}
-		if len(further) > 0 && c.table.unique(known, key...) && (keyset == nil || len(further) < len(keyset)) {
+		if len(further) > 0 && t.unique(known, key...) && (keyset == nil || len(further) < len(keyset)) {
 			keyset, name = further, x.name
 		}
 	}

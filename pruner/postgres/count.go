@@ -47,10 +47,12 @@ func (a *Arm) count(answers []answer, s shape) (pruner.Result, batchRow, string,
 	return res, row, xid, nil
 }
 
-// vetoers names the triggers that can keep a row from being deleted without an error.
-func (a *Arm) vetoers() string {
+func (a *Arm) vetoers() string { return vetoersOf(a.triggers) }
+
+// vetoersOf names the triggers that can keep a row from being deleted without an error.
+func vetoersOf(triggers []trigger) string {
 	var names []string
-	for _, t := range a.triggers {
+	for _, t := range triggers {
 		if t.before && t.row {
 			names = append(names, t.name)
 		}

@@ -232,7 +232,7 @@ func (i *Inspection) checkRights() {
 	}
 	parents := s.Guard.Owed != nil || len(s.Children) > 0
 	if parents {
-		need(t.canUpdate, fmt.Sprintf("UPDATE on one column of %s, to lock a row FOR UPDATE before its children go", t.name), fmt.Sprintf("UPDATE (%s) ON %s", ident(harmless(t, s)), tableName(t.name)))
+		need(t.canUpdate, fmt.Sprintf("UPDATE on one column of %s, to lock a row FOR UPDATE before its children go", t.name), fmt.Sprintf("UPDATE (%s) ON %s", ident(harmless(t, decisive(s))), tableName(t.name)))
 	}
 	if len(missing) > 0 {
 		f.refuse("rights", "", strings.Join(grants, " "), "missing: %s", strings.Join(missing, "; "))
@@ -240,18 +240,18 @@ func (i *Inspection) checkRights() {
 		f.ok("rights", "", "all that the sweep needs is granted")
 	}
 	if !t.canUpdate && !parents {
-		f.warn("rights", "", fmt.Sprintf("GRANT UPDATE (%s) ON %s TO %s;", ident(harmless(t, s)), tableName(t.name), role),
+		f.warn("rights", "", fmt.Sprintf("GRANT UPDATE (%s) ON %s TO %s;", ident(harmless(t, decisive(s))), tableName(t.name), role),
 			"without UPDATE on one column of %s a locked row cannot be skipped; its batch is halved until it stands alone", t.name)
 	}
 	i.checkRowSecurity()
 }
 
 // harmless is the column on which UPDATE gives away least: one that no index and no decision is about, if there is one.
-func harmless(t *table, s *policy.Sweep) string {
+func harmless(t *table, decisive []string) string {
 	for n := len(t.columns) - 1; n >= 0; n-- {
 		name := t.columns[n].name
 		indexed := slices.ContainsFunc(t.indexes, func(x index) bool { return slices.Contains(x.columns, name) })
-		if !indexed && t.columns[n].generated == "" && !slices.Contains(decisive(s), name) {
+		if !indexed && t.columns[n].generated == "" && !slices.Contains(decisive, name) {
 			return name
 		}
 	}

@@ -1,4 +1,4 @@
-SELECT count(*) AS left, pg_current_xact_id_if_assigned()::text AS xid
+SELECT count(*) AS left, pg_current_xact_id_if_assigned()::text || ' '::text || extract(epoch FROM pg_postmaster_start_time()) || ' '::text || extract(epoch FROM now()) AS xid
      , NULL::text AS passed
      , to_json(ARRAY[count(*) FILTER (WHERE x.by = 1), count(*) FILTER (WHERE x.by = 2)])::text AS kept  -- by each key
   FROM (SELECT CASE
