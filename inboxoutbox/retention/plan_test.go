@@ -194,7 +194,8 @@ select 'h' || g % 3, g::text, 'w', gen_random_uuid(), '2026-01-02 03:04:05Z' fro
 			if most > 2*limit {
 				t.Errorf("a batch of %d read %d buffers beside what it deleted", limit, most)
 			}
-			if deletes < 200 || walks < deletes-2 {
+			// Two looks at ranges of ages come before it is known that one age has them all, and the first batch has no key yet.
+			if deletes < 200 || walks < deletes-3 {
 				t.Errorf("%d batches were seen, of which %d walked by the key", deletes, walks)
 			}
 		})

@@ -20,7 +20,8 @@ var everything = "version: 1\ndefaults: {schema: public}\nsweeps:\n" +
 // or locks a row, whatever is rolled back later; and a standby, which can give none, answers the same, but for a check
 // of sweeps, which says that they could not run there.
 func TestLooksWriteNothing(t *testing.T) {
-	bin := build(t)
+	bin := built(t)
+	t.Parallel()
 	primary := pgtest.Own(t, pgserver.Options{})
 	standby := pgtest.Own(t, pgserver.Options{StandbyOf: primary})
 	on := func(s *pgserver.Server) *pgtest.DB { return &pgtest.DB{Name: "postgres", DSN: s.DSN("postgres")} }
@@ -49,6 +50,7 @@ func TestLooksWriteNothing(t *testing.T) {
 		{entry{policy: everything, args: "plan -o json"}, 0},
 		{entry{policy: everything, args: "sweep --dry-run"}, 0},
 		{entry{policy: everything, args: "status"}, 0},
+		{entry{policy: tenantsFile(purgedNotes + ", " + purgedOrders), args: "purge --tenant acme --dry-run"}, 0},
 		{entry{policy: everything, args: "check"}, 1},
 		{entry{policy: ready("domain_events"), args: "plan"}, 0},
 		{entry{policy: ready("domain_events"), args: "status"}, 0},
@@ -59,21 +61,21 @@ func TestLooksWriteNothing(t *testing.T) {
 		{entry{args: "check --component domain_events,inbox_outbox"}, 0},
 		{entry{args: "migrate status --component domain_events,inbox_outbox"}, 0},
 	} {
-		if code, out := e.run(t, db.DSN, bin); code != 0 || out == "" {
+		if code, out := e.run(t, e.args, db.DSN, bin); code != 0 || out == "" {
 			t.Errorf("%s: exit code %d\n%s", e.args, code, out)
 		}
 		if after := next(); after != before {
 			t.Errorf("%s: a transaction has written: %s is next, and was %s", e.args, after, before)
 			before = after
 		}
-		code, out := e.run(t, on(standby).DSN, bin)
+		code, out := e.run(t, e.args, on(standby).DSN, bin)
 		if code != e.standby || code == 1 && !strings.Contains(out, "read-only target: the server is a standby") {
 			t.Errorf("%s on a standby: exit code %d\n%s", e.args, code, out)
 		}
 	}
 
 	// What does write is seen.
-	if code, out := (entry{policy: everything, args: "sweep --only jobs"}).run(t, db.DSN, bin); code != 0 || next() == before {
+	if code, out := (entry{policy: everything}).run(t, "sweep --only jobs", db.DSN, bin); code != 0 || next() == before {
 		t.Errorf("a sweep has left no trace: exit code %d\n%s", code, out)
 	}
 }

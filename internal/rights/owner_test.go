@@ -11,8 +11,9 @@ import (
 // TestOnlyTheOwnerTakesBack: what a role has installed it takes back without a right on the tables, and the schema that it
 // has made needs none either; what another one has installed it does not, whatever was granted to it.
 func TestOnlyTheOwnerTakesBack(t *testing.T) {
-	d, bin := read(t), build(t)
+	d, bin := read(t), built(t)
 	pgtest.Role(t, role, "login")
+	t.Parallel()
 	for _, component := range migrations.Components() {
 		t.Run(component, func(t *testing.T) {
 			t.Parallel()
@@ -21,30 +22,30 @@ func TestOnlyTheOwnerTakesBack(t *testing.T) {
 			if schema != "public" {
 				row = "migrate up of " + component
 			}
-			up := entry{state: nothing, args: "migrate up --component " + component}
-			down := entry{args: "migrate down --component " + component}
+			none := entry{state: nothing}
+			up, down := "migrate up --component "+component, "migrate down --component "+component
 
-			db := up.database(t, d.of(t, row), bin)
-			if code, out := up.run(t, db.DSNAs(role), bin); code != 0 {
+			db := none.make(t, d.of(t, row), bin)
+			if code, out := none.run(t, up, db.DSNAs(role), bin); code != 0 {
 				t.Fatalf("up: exit code %d\n%s", code, out)
 			}
 			for _, r := range d.of(t, row) {
 				if r.privilege == "CREATE" && r.kind == "DATABASE" {
-					db.Exec(t, r.sql(db, "REVOKE", "FROM"))
+					db.ask(t, r.sql(db.DB, "REVOKE", "FROM"))
 				}
 			}
 			for range migrations.Versions(component) {
-				if code, out := down.run(t, db.DSNAs(role), bin); code != 0 || !strings.Contains(out, "taken back") {
+				if code, out := none.run(t, down, db.DSNAs(role), bin); code != 0 || !strings.Contains(out, "taken back") {
 					t.Errorf("down: exit code %d\n%s", code, out)
 				}
 			}
 
-			db = up.database(t, d.of(t, row), bin)
-			if code, out := up.run(t, db.DSN, bin); code != 0 {
+			db = none.make(t, d.of(t, row), bin)
+			if code, out := none.run(t, up, db.DSN, bin); code != 0 {
 				t.Fatalf("up as a superuser: exit code %d\n%s", code, out)
 			}
-			db.Exec(t, "GRANT ALL ON SCHEMA "+schema+" TO "+role+"; GRANT ALL ON ALL TABLES IN SCHEMA "+schema+" TO "+role)
-			code, out := down.run(t, db.DSNAs(role), bin)
+			db.ask(t, "GRANT ALL ON SCHEMA "+schema+" TO "+role+"; GRANT ALL ON ALL TABLES IN SCHEMA "+schema+" TO "+role)
+			code, out := none.run(t, down, db.DSNAs(role), bin)
 			if code != 1 || !strings.Contains(out, "must be owner of") {
 				t.Errorf("down of another's: exit code %d\n%s", code, out)
 			}

@@ -32,7 +32,15 @@ CREATE INDEX messages_age ON messages (sent_at, id);
 CREATE TABLE receipts (id bigint PRIMARY KEY, message_id bigint NOT NULL REFERENCES messages, status text NOT NULL, note text);
 CREATE INDEX receipts_message ON receipts (message_id, id);
 CREATE TABLE lines (message_id bigint NOT NULL REFERENCES messages, line int NOT NULL, body text, PRIMARY KEY (message_id, line));
-INSERT INTO messages SELECT g, now() - interval '90 days' FROM generate_series(1, 4) g;`)
+INSERT INTO messages SELECT g, now() - interval '90 days' FROM generate_series(1, 4) g;
+
+CREATE TABLE notes (tenant_id text NOT NULL, note int NOT NULL, body text, PRIMARY KEY (tenant_id, note));
+CREATE TABLE orders (tenant_id text NOT NULL, id bigint PRIMARY KEY, body text);
+CREATE INDEX orders_tenant ON orders (tenant_id, id);
+CREATE TABLE order_lines (order_id bigint NOT NULL REFERENCES orders, line int NOT NULL, body text, PRIMARY KEY (order_id, line));
+INSERT INTO notes SELECT t, g FROM unnest(ARRAY['acme', 'other']) t, generate_series(1, 3) g;
+INSERT INTO orders SELECT t, n * 10 + g FROM unnest(ARRAY['acme', 'other']) WITH ORDINALITY x(t, n), generate_series(1, 3) g;
+INSERT INTO order_lines SELECT id, l FROM orders, generate_series(1, 2) l;`)
 }
 
 // ours are the components of prunectl, with rows that are due.

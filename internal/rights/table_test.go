@@ -6,7 +6,7 @@ import (
 )
 
 // table is every row of the document.
-var table = slices.Concat(sweeps, statuses, components, migrating)
+var table = slices.Concat(sweeps, statuses, purges, components, migrating)
 
 // jobs is a sweep of rows that go by themselves, with these lines in it.
 func jobs(lines ...string) string { return sweep("jobs", lines...) }
@@ -43,22 +43,22 @@ const (
 )
 
 var sweeps = slices.Concat(
-	sweepOf("sweep of a table by itself", jobsThere, map[string]string{
-		"none":       jobs(byAge, noGuard),
-		"ended":      jobs(byAge, "guard: {ended: true}"),
-		"state":      jobs(byAge, "guard: {state: state, terminal: [done]}"),
-		"by state":   jobs("age: finished_at", "window: {done: 7d, failed: never}", "guard: {state: state, terminal: [done, failed]}"),
-		"hold":       jobs(byAge, "guard: {hold: held}"),
-		"only":       jobs(byAge, "only: {state: done}", noGuard),
-		"row_window": jobs(byAge, "row_window: {column: keep_seconds, unit: s}", "guard: {state: state, terminal: [done]}"),
-		"expires":    jobs("expires: expires_at", noGuard),
-	}, ""),
-	sweepOf("sweep with guard.owner", eventsThere, map[string]string{"": sweep("run_events", byOwner+"}}")}, ""),
-	sweepOf("sweep with guard.owner and final: true", eventsThere, map[string]string{"": sweep("run_events", byOwner+", final: true}}")}, ""),
-	sweepOf("sweep with guard.owed", messagesThere, map[string]string{"": sweep("messages", sent, byOwed)}, "INSERT INTO receipts VALUES (1, 1, 'sent');"),
-	sweepOf("sweep with children", messagesThere, map[string]string{"": sweep("messages", sent, noGuard, "children: [{table: lines, key: {id: message_id}}]")}, "DROP TABLE receipts;"+someLines),
-	sweepOf("sweep with guard.owed and children of its table", messagesThere, map[string]string{"": sweep("messages", sent, byOwed, receipts)}, "DROP TABLE lines;"+someReceipts),
-	sweepOf("sweep with cascades", messagesThere, map[string]string{"": sweep("messages", sent, noGuard, cascade)}, someMarks),
+	sweepOf("sweep of a table by itself", jobsThere, "",
+		kind{"state", jobs(byAge, "guard: {state: state, terminal: [done]}")},
+		kind{"none", jobs(byAge, noGuard)},
+		kind{"ended", jobs(byAge, "guard: {ended: true}")},
+		kind{"by state", jobs("age: finished_at", "window: {done: 7d, failed: never}", "guard: {state: state, terminal: [done, failed]}")},
+		kind{"hold", jobs(byAge, "guard: {hold: held}")},
+		kind{"only", jobs(byAge, "only: {state: done}", noGuard)},
+		kind{"row_window", jobs(byAge, "row_window: {column: keep_seconds, unit: s}", "guard: {state: state, terminal: [done]}")},
+		kind{"expires", jobs("expires: expires_at", noGuard)},
+	),
+	sweepOf("sweep with guard.owner", eventsThere, "", kind{"", sweep("run_events", byOwner+"}}")}),
+	sweepOf("sweep with guard.owner and final: true", eventsThere, "", kind{"", sweep("run_events", byOwner+", final: true}}")}),
+	sweepOf("sweep with guard.owed", messagesThere, "INSERT INTO receipts VALUES (1, 1, 'sent');", kind{"", sweep("messages", sent, byOwed)}),
+	sweepOf("sweep with children", messagesThere, "DROP TABLE receipts;"+someLines, kind{"", sweep("messages", sent, noGuard, "children: [{table: lines, key: {id: message_id}}]")}),
+	sweepOf("sweep with guard.owed and children of its table", messagesThere, "DROP TABLE lines;"+someReceipts, kind{"", sweep("messages", sent, byOwed, receipts)}),
+	sweepOf("sweep with cascades", messagesThere, someMarks, kind{"", sweep("messages", sent, noGuard, cascade)}),
 	[]entry{{
 		row: "sweep that passes over locked rows", state: theirs, policy: jobs(byAge, "guard: {state: state, terminal: [done]}"), args: "check --strict",
 		without: func(r right) (int, []string) {
@@ -70,26 +70,18 @@ var sweeps = slices.Concat(
 	}},
 )
 
-// sweepOf has each sweep in turn, and a plan and a check of it, which say what would refuse it.
-func sweepOf(row, changes string, policies map[string]string, more string) (all []entry) {
-	for as, p := range policies {
-		commands := []string{"sweep -o json", "plan -o json", "check"}
-		if as != "" && as != "state" {
-			commands = commands[:1] // what they ask for does not hang on the guard
+// kind is a policy, and what it is called where the row has several.
+type kind struct{ as, policy string }
+
+// sweepOf has a sweep of each kind, and of the first a plan and a check, which say what would refuse it: what they ask for
+// does not hang on the kind.
+func sweepOf(row, changes, more string, kinds ...kind) (all []entry) {
+	for i, k := range kinds {
+		e := entry{row: row, as: k.as, state: theirs, more: more, policy: k.policy, args: "sweep -o json", without: refused, changes: changes}
+		if i == 0 {
+			e.also = []string{"check", "plan -o json", "sweep --dry-run -o json"}
 		}
-		for _, args := range commands {
-			e := entry{row: row, as: strings.TrimSpace(as + " " + strings.Fields(args)[0]), state: theirs, more: more, policy: p, args: args, without: func(r right) (int, []string) {
-				code, says := refused(r)
-				if strings.HasSuffix(args, "json") { // where quotes are escaped
-					says[1] = strings.ReplaceAll(says[1], `"`, `\"`)
-				}
-				return code, says
-			}}
-			if strings.HasPrefix(args, "sweep") {
-				e.changes = changes
-			}
-			all = append(all, e)
-		}
+		all = append(all, e)
 	}
 	return all
 }
