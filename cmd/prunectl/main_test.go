@@ -1,15 +1,11 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -17,6 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/prunectl/prunectl/internal/pgtest"
+	"github.com/prunectl/prunectl/internal/proctest"
 	"github.com/prunectl/prunectl/internal/report"
 )
 
@@ -55,22 +52,7 @@ type running struct {
 }
 
 // locked can be read while the run writes to it.
-type locked struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *locked) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *locked) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
+type locked = proctest.Buffer
 
 // said is what is on stderr so far.
 func (r *running) said() string { return r.stderr.String() }
@@ -87,9 +69,7 @@ func (in invocation) start(t *testing.T) *running {
 			t.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	t.Cleanup(cancel)
-	r := &running{t: t, cmd: exec.CommandContext(ctx, exe, in.args...)}
+	r := &running{t: t, cmd: exec.Command(exe, in.args...)}
 	r.cmd.Dir = dir
 	r.cmd.Env = append([]string{beMain + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + dir}, in.env...)
 	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
@@ -102,10 +82,7 @@ func (in invocation) start(t *testing.T) *running {
 	if in.stderr != nil {
 		r.cmd.Stderr = in.stderr
 	}
-	if err := r.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = r.cmd.Process.Kill() })
+	proctest.Start(t, r.cmd)
 	return r
 }
 
@@ -118,12 +95,8 @@ func (r *running) signal(s syscall.Signal) {
 
 func (r *running) wait() outcome {
 	r.t.Helper()
-	err := r.cmd.Wait()
-	var ee *exec.ExitError
-	if err != nil && !errors.As(err, &ee) {
-		r.t.Fatal(err)
-	}
-	return outcome{r.cmd.ProcessState.ExitCode(), r.stdout.String(), r.stderr.String()}
+	code := proctest.Wait(r.t, r.cmd, 2*time.Minute)
+	return outcome{code, r.stdout.String(), r.stderr.String()}
 }
 
 func (in invocation) run(t *testing.T) outcome {

@@ -34,7 +34,7 @@ func TestTheSecondCreationWaitsForTheFirst(t *testing.T) {
 			create(t, one, "t", "c")
 			d := draft("t", "c")
 			d.Name = "second"
-			done := beside(t, db, conn, func() error { _, err := store(conn).Create(bounded(t), d); return err })
+			done := db.Beside(t, conn, func() error { _, err := store(conn).Create(bounded(t), d); return err })
 			end(t, one, commits)
 			if err := <-done; errors.Is(err, connections.ErrExists) != commits || !commits && err != nil {
 				t.Errorf("the second: %v", err)
@@ -56,7 +56,7 @@ func TestTheSecondRevocationIsToldTheFirstTime(t *testing.T) {
 			first, err := store(one).Revoke(bounded(t), "t", "c")
 			must(t, err)
 			var second time.Time
-			done := beside(t, db, conn, func() (err error) {
+			done := db.Beside(t, conn, func() (err error) {
 				second, err = store(conn).Revoke(bounded(t), "t", "c")
 				return err
 			})
@@ -83,7 +83,7 @@ func TestAnUpdateBesideARevocation(t *testing.T) {
 			_, err := store(one).Revoke(bounded(t), "t", "c")
 			must(t, err)
 			secret := connections.NewSecret([]byte("put back"))
-			done := beside(t, db, conn, func() error {
+			done := db.Beside(t, conn, func() error {
 				_, err := store(conn).Update(bounded(t), "t", "c", connections.Change{Secret: &secret})
 				return err
 			})
@@ -110,7 +110,7 @@ func TestARevocationBesideAnUpdate(t *testing.T) {
 			// The row is held when the revocation begins, and updated while that waits: it takes its time when the wait is over.
 			_, err := one.Exec(bounded(t), `select from connections for update`)
 			must(t, err)
-			done := beside(t, db, conn, func() (err error) {
+			done := db.Beside(t, conn, func() (err error) {
 				at, err = store(conn).Revoke(bounded(t), "t", "c")
 				return err
 			})

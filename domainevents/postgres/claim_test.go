@@ -139,7 +139,7 @@ func TestALateAcknowledgementBesideANewClaim(t *testing.T) {
 			claim(t, tx, "v", 1, "1/a")
 
 			conn := db.Conn(t)
-			done := beside(t, db, conn, func() error { return store.Succeed(bounded(t), conn, late) })
+			done := db.Beside(t, conn, func() error { return store.Succeed(bounded(t), conn, late) })
 			if commits {
 				must(t, tx.Commit(t.Context()))
 				if err := <-done; !errors.Is(err, domainevents.ErrClaimLost) {

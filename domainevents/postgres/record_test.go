@@ -150,7 +150,7 @@ func TestTwoEventsOfAKeyAtOnce(t *testing.T) {
 
 			conn := db.Conn(t)
 			var two domainevents.Recorded
-			done := beside(t, db, conn, func() error {
+			done := db.Beside(t, conn, func() error {
 				return pgx.BeginFunc(t.Context(), conn, func(tx pgx.Tx) (err error) {
 					two, err = store.Record(bounded(t), tx, key, to("b")...)
 					return err

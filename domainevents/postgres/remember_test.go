@@ -17,7 +17,7 @@ func TestTwoWhoDeleteAtOnceRememberTheNewest(t *testing.T) {
 		first, _ := begin(t, db)
 		exec(t, first, 3, `delete from domain_event_deliveries where event_id = 1`)
 		second := db.Conn(t)
-		waiting := beside(t, db, second, func() error {
+		waiting := db.Beside(t, second, func() error {
 			_, err := second.Exec(bounded(t), `delete from domain_event_deliveries where event_id = 2`)
 			return err
 		})
@@ -44,7 +44,7 @@ insert into domain_event_receivers select r, '2026-01-01Z' from unnest(array['a'
 	var ends []<-chan error
 	for id := 1; id <= 2; id++ {
 		c := db.Conn(t)
-		ends = append(ends, beside(t, db, c, func() error {
+		ends = append(ends, db.Beside(t, c, func() error {
 			_, err := c.Exec(bounded(t), `delete from domain_event_deliveries where event_id = $1`, id)
 			return err
 		}))

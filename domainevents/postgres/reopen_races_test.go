@@ -32,7 +32,7 @@ func TestADeadLetterBesideARequeue(t *testing.T) {
 		first, _ := begin(t, db)
 		requeue(t, within{first}, domainevents.Filter{}, "1/a ")
 		conn := db.Conn(t)
-		waiting := beside(t, db, conn, func() error { return store.Dead(bounded(t), conn, c, "x") })
+		waiting := db.Beside(t, conn, func() error { return store.Dead(bounded(t), conn, c, "x") })
 		must(t, first.Commit(t.Context()))
 		must(t, <-waiting)
 		wants(t, db, "1/a:pending 1/b:dead parked 1")
@@ -42,7 +42,7 @@ func TestADeadLetterBesideARequeue(t *testing.T) {
 		first, _ := begin(t, db)
 		must(t, store.Dead(bounded(t), first, c, "x"))
 		conn := db.Conn(t)
-		waiting := beside(t, db, conn, func() error {
+		waiting := db.Beside(t, conn, func() error {
 			_, err := store.Requeue(bounded(t), conn, domainevents.Filter{Event: 1, Receiver: "a", Limit: 1})
 			return err
 		})
@@ -55,7 +55,7 @@ func TestADeadLetterBesideARequeue(t *testing.T) {
 		first, _ := begin(t, db)
 		requeue(t, within{first}, domainevents.Filter{}, "1/a ")
 		conn := db.Conn(t)
-		waiting := beside(t, db, conn, func() error { return store.Dead(bounded(t), conn, c, "x") })
+		waiting := db.Beside(t, conn, func() error { return store.Dead(bounded(t), conn, c, "x") })
 		must(t, first.Rollback(t.Context()))
 		must(t, <-waiting)
 		wants(t, db, "1/a:dead 1/b:dead parked 1")
@@ -75,7 +75,7 @@ func TestTheMarkFollowsWhoeverComesLast(t *testing.T) {
 		tx, _ := begin(t, db)
 		exec(t, tx, 1, c.first)
 		conn := db.Conn(t)
-		waiting := beside(t, db, conn, func() error { _, err := conn.Exec(bounded(t), c.second); return err })
+		waiting := db.Beside(t, conn, func() error { _, err := conn.Exec(bounded(t), c.second); return err })
 		must(t, tx.Commit(t.Context()))
 		must(t, <-waiting)
 		if wants(t, db, "1/a:pending 1/b:dead parked 1"); t.Failed() {
@@ -121,7 +121,7 @@ func TestRequeueAndReplayBesideASweep(t *testing.T) {
 				conn := db.Conn(t)
 				var n int
 				var gone bool
-				waiting := beside(t, db, conn, func() (err error) {
+				waiting := db.Beside(t, conn, func() (err error) {
 					n, gone, err = reopen(t, conn)
 					return err
 				})
@@ -140,7 +140,7 @@ func TestRequeueAndReplayBesideASweep(t *testing.T) {
 				conn := db.Conn(t)
 				var n int
 				var gone bool
-				waiting := beside(t, db, conn, func() (err error) {
+				waiting := db.Beside(t, conn, func() (err error) {
 					n, gone, err = reopen(t, conn)
 					return err
 				})
@@ -180,7 +180,7 @@ func TestADeadLetterBesideASweep(t *testing.T) {
 	sweep, _ := begin(t, db)
 	exec(t, sweep, 1, takeParent)
 	conn := db.Conn(t)
-	waiting := beside(t, db, conn, func() error { return store.Dead(bounded(t), conn, all[1].Claim, "x") })
+	waiting := db.Beside(t, conn, func() error { return store.Dead(bounded(t), conn, all[1].Claim, "x") })
 	exec(t, sweep, 0, recheck)
 	exec(t, sweep, 0, take)
 	must(t, sweep.Commit(t.Context()))
@@ -215,7 +215,7 @@ func TestAReplayBesideADeadLetter(t *testing.T) {
 		first, _ := begin(t, db)
 		exec(t, first, 1, takeParent)
 		conn := db.Conn(t)
-		waiting := beside(t, db, conn, func() error { return store.Dead(bounded(t), conn, c, "x") })
+		waiting := db.Beside(t, conn, func() error { return store.Dead(bounded(t), conn, c, "x") })
 		// The dead letter holds its delivery and waits for the event. The replay, which has the event, must not wait for it.
 		done, err := store.Replay(bounded(t), within{first}, 1)
 		must(t, err)
@@ -231,7 +231,7 @@ func TestAReplayBesideADeadLetter(t *testing.T) {
 		first, _ := begin(t, db)
 		must(t, store.Dead(bounded(t), first, c, "x"))
 		conn := db.Conn(t)
-		waiting := beside(t, db, conn, func() error { _, err := store.Replay(bounded(t), conn, 1); return err })
+		waiting := db.Beside(t, conn, func() error { _, err := store.Replay(bounded(t), conn, 1); return err })
 		must(t, first.Commit(t.Context()))
 		must(t, <-waiting)
 		wants(t, db, "1/a:pending 1/b:pending")

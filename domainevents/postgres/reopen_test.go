@@ -112,7 +112,7 @@ func TestRequeueSeesWhatWasCommittedWhileItWaited(t *testing.T) {
 			exec(t, first, 1, `update domain_event_deliveries set status = 'succeeded' where receiver = 'a'`)
 			conn := db.Conn(t, func(c *pgx.ConnConfig) { c.RuntimeParams["default_transaction_isolation"] = level })
 			var done domainevents.Requeued
-			waiting := beside(t, db, conn, func() (err error) {
+			waiting := db.Beside(t, conn, func() (err error) {
 				done, err = store.Requeue(bounded(t), conn, domainevents.Filter{Limit: 10})
 				return err
 			})
@@ -134,7 +134,7 @@ func TestTwoRequeuesAtOnceReopenEachDeadLetterOnce(t *testing.T) {
 			requeue(t, within{first}, domainevents.Filter{Limit: 1}, "1/a ")
 			conn := db.Conn(t)
 			var done domainevents.Requeued
-			waiting := beside(t, db, conn, func() (err error) {
+			waiting := db.Beside(t, conn, func() (err error) {
 				done, err = store.Requeue(bounded(t), conn, domainevents.Filter{Limit: 10})
 				return err
 			})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,8 +25,8 @@ var update = flag.Bool("update", false, "write this package's part of docs/sabot
 
 // TestSabotage takes each clause of each statement of the store out, and has a named check notice.
 func TestSabotage(t *testing.T) {
-	s := sabotage.Suite{
-		Package: "domainevents/postgres", Statements: postgres.Statements("public"), Edits: edits(), Exempt: exempt,
+	sabotage.Suite{
+		Package: "domainevents/postgres", Statements: postgres.Statements("public"), Edits: edits(), Exempt: exempt, Victims: slices.Sorted(maps.Keys(victims)),
 		Run: func(t *testing.T, victim, statement, sql string) error {
 			w := &world{t: t, db: installed.New(t), store: store, text: postgres.Statements("public")}
 			if statement != "" {
@@ -34,12 +35,7 @@ func TestSabotage(t *testing.T) {
 			w.conn = w.patient("1s")
 			return victims[victim](bounded(t), w)
 		},
-	}
-	for name := range victims {
-		s.Victims = append(s.Victims, name)
-	}
-	slices.Sort(s.Victims)
-	s.Test(t, filepath.Join("..", "..", "docs", "sabotage.md"), *update)
+	}.Test(t, filepath.Join("..", "..", "docs", "sabotage.md"), *update)
 }
 
 // world is where a victim runs: a store, and a database of its own.
@@ -69,18 +65,9 @@ func (w *world) holds(ctx context.Context, sql string) (pgx.Tx, error) {
 
 // waits runs f until its session waits for another one, and then goes on with meanwhile before it looks at what came of it.
 func (w *world) waits(ctx context.Context, conn *pgx.Conn, f func() error, meanwhile func() error) error {
-	done := make(chan error, 1)
-	watch, pid := w.db.Conn(w.t), conn.PgConn().PID()
-	go func() { done <- f() }()
-	for waiting := false; !waiting; {
-		select {
-		case err := <-done:
-			return fmt.Errorf("it did not wait, and ended with %w", cmpErr(err))
-		default:
-		}
-		if err := watch.QueryRow(ctx, "select cardinality(pg_blocking_pids($1)) > 0", int64(pid)).Scan(&waiting); err != nil {
-			return err
-		}
+	done, err := w.db.Waiting(ctx, conn, f)
+	if err != nil {
+		return err
 	}
 	if err := meanwhile(); err != nil {
 		return errors.Join(err, <-done)

@@ -247,14 +247,11 @@ func TestAnAppenderWaitsForTheTransactionBeforeIt(t *testing.T) {
 			add(t, log.In(first), "r", 2, step(1), step(2))
 			latest(t, log, "r", 0) // nobody else sees it yet
 
-			done := make(chan error, 1)
 			var last int64
-			go func() {
-				var err error
+			done := db.Beside(t, second, func() (err error) {
 				last, err = log.In(late).Append(bounded(t), "t", "r", step(3))
-				done <- err
-			}()
-			blocked(t, db.Conn(t), second.PgConn().PID())
+				return err
+			})
 			want := int64(1)
 			if commits {
 				want = 3
@@ -355,12 +352,10 @@ func TestAConflictSaysToTryAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		conn := db.Conn(t)
-		done := make(chan error, 1)
-		go func() {
+		done := db.Beside(t, conn, func() error {
 			_, err := postgres.New(conn, postgres.Options{}).Append(bounded(t), "t", "r", step(1))
-			done <- err
-		}()
-		blocked(t, db.Conn(t), conn.PgConn().PID())
+			return err
+		})
 		if err := past.Commit(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -403,9 +398,7 @@ func TestAConflictSaysToTryAgain(t *testing.T) {
 		}
 		add(t, log.In(a), "r", 1, step(1))
 		add(t, log.In(b), "r2", 1, step(1))
-		done := make(chan error, 1)
-		go func() { _, err := log.In(a).Append(bounded(t), "t", "r2", step(1)); done <- err }()
-		blocked(t, db.Conn(t), one.PgConn().PID())
+		done := db.Beside(t, one, func() error { _, err := log.In(a).Append(bounded(t), "t", "r2", step(1)); return err })
 		_, errB := log.In(b).Append(bounded(t), "t", "r", step(1))
 		if errB != nil {
 			if err := b.Rollback(t.Context()); err != nil {
@@ -455,26 +448,4 @@ func bounded(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-// blocked waits until the session pid waits for another.
-func blocked(t *testing.T, conn *pgx.Conn, pid uint32) {
-	t.Helper()
-	ctx := bounded(t)
-	again := time.NewTicker(5 * time.Millisecond)
-	defer again.Stop()
-	for {
-		var waits bool
-		if err := conn.QueryRow(ctx, `select cardinality(pg_blocking_pids($1)) > 0`, int64(pid)).Scan(&waits); err != nil {
-			t.Fatal(err)
-		}
-		if waits {
-			return
-		}
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-			t.Fatal("it never waited")
-		}
-	}
 }

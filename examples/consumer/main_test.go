@@ -1,21 +1,19 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/prunectl/prunectl/internal/pgtest"
+	"github.com/prunectl/prunectl/internal/proctest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -31,11 +29,7 @@ type example struct {
 func newExample(t *testing.T) *example {
 	t.Helper()
 	db := pgtest.New(t)
-	e := &example{T: t, db: db, binary: filepath.Join(t.TempDir(), "consumer"), env: append(os.Environ(), "DATABASE_URL="+db.DSN, "CONSUMER_SCHEMA=")}
-	if out, err := exec.Command("go", "build", "-o", e.binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return e
+	return &example{T: t, db: db, binary: proctest.Build(t, "consumer", "."), env: append(os.Environ(), "DATABASE_URL="+db.DSN, "CONSUMER_SCHEMA=")}
 }
 
 func (e *example) command(args ...string) *exec.Cmd {
@@ -87,25 +81,7 @@ func roleSQL(t *testing.T) string {
 type running struct {
 	e   *example
 	cmd *exec.Cmd
-	log locked
-}
-
-// locked can be read while the consumer writes to it.
-type locked struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *locked) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *locked) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+	log proctest.Buffer
 }
 
 // hurry makes parts of a second of what takes longer otherwise.
@@ -116,10 +92,7 @@ func (e *example) start(args ...string) *running {
 	e.Helper()
 	r := &running{e: e, cmd: e.command(append(append([]string{}, hurry...), args...)...)}
 	r.cmd.Stderr = &r.log
-	if err := r.cmd.Start(); err != nil {
-		e.Fatal(err)
-	}
-	e.Cleanup(func() { _ = r.cmd.Process.Kill() })
+	proctest.Start(e, r.cmd)
 	r.says("is at work")
 	return r
 }
@@ -127,12 +100,7 @@ func (e *example) start(args ...string) *running {
 // says waits until the log has a text.
 func (r *running) says(text string) {
 	r.e.Helper()
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(r.log.String(), text); {
-		if time.Now().After(deadline) {
-			r.e.Fatalf("after a minute the log does not have %q\n%s", text, r.log.String())
-		}
-		time.Sleep(10 * time.Millisecond) // between looks
-	}
+	r.log.Await(r.e, text, time.Minute)
 }
 
 var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
@@ -173,7 +141,7 @@ func (r *running) kill() {
 	if err := r.cmd.Process.Kill(); err != nil {
 		r.e.Fatalf("it had ended: %v\n%s", err, r.log.String())
 	}
-	_ = r.cmd.Wait()
+	proctest.Wait(r.e, r.cmd, time.Minute)
 }
 
 // term asks it to end.
@@ -193,8 +161,8 @@ func (r *running) end() {
 
 func (r *running) ended() {
 	r.e.Helper()
-	if err := r.cmd.Wait(); err != nil || !strings.Contains(r.log.String(), "has ended") {
-		r.e.Fatalf("it ended with %v\n%s", err, r.log.String())
+	if code := proctest.Wait(r.e, r.cmd, 2*time.Minute); code != 0 || !strings.Contains(r.log.String(), "has ended") {
+		r.e.Fatalf("it ended with exit code %d\n%s", code, r.log.String())
 	}
 }
 

@@ -1,17 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/prunectl/prunectl/internal/pgtest"
+	"github.com/prunectl/prunectl/internal/proctest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -25,11 +23,7 @@ type example struct {
 
 func newExample(t *testing.T) *example {
 	t.Helper()
-	e := &example{T: t, db: pgtest.New(t), binary: filepath.Join(t.TempDir(), "worker")}
-	if out, err := exec.Command("go", "build", "-o", e.binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return e
+	return &example{T: t, db: pgtest.New(t), binary: proctest.Build(t, "worker", ".")}
 }
 
 func (e *example) command(args ...string) *exec.Cmd {
@@ -52,25 +46,7 @@ func (e *example) do(args ...string) string {
 type running struct {
 	e   *example
 	cmd *exec.Cmd
-	log locked
-}
-
-// locked can be read while the worker writes to it.
-type locked struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *locked) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *locked) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+	log proctest.Buffer
 }
 
 // start starts a worker that is in a hurry: what takes it a minute otherwise takes it a part of a second here.
@@ -78,10 +54,7 @@ func (e *example) start(args ...string) *running {
 	e.Helper()
 	r := &running{e: e, cmd: e.command(append([]string{"run", "-poll", "10ms", "-interval", "50ms", "-lease", "3s"}, args...)...)}
 	r.cmd.Stderr = &r.log
-	if err := r.cmd.Start(); err != nil {
-		e.Fatal(err)
-	}
-	e.Cleanup(func() { _ = r.cmd.Process.Kill() })
+	proctest.Start(e, r.cmd)
 	return r
 }
 
@@ -91,7 +64,7 @@ func (r *running) kill() {
 	if err := r.cmd.Process.Kill(); err != nil {
 		r.e.Fatalf("it had ended: %v\n%s", err, r.log.String())
 	}
-	_ = r.cmd.Wait()
+	proctest.Wait(r.e, r.cmd, time.Minute)
 }
 
 // term asks it to end.
@@ -111,20 +84,15 @@ func (r *running) end() {
 
 func (r *running) ended() {
 	r.e.Helper()
-	if err := r.cmd.Wait(); err != nil || !strings.Contains(r.log.String(), "has ended") {
-		r.e.Fatalf("it ended with %v\n%s", err, r.log.String())
+	if code := proctest.Wait(r.e, r.cmd, 2*time.Minute); code != 0 || !strings.Contains(r.log.String(), "has ended") {
+		r.e.Fatalf("it ended with exit code %d\n%s", code, r.log.String())
 	}
 }
 
 // says waits until the log has a text.
 func (r *running) says(text string) {
 	r.e.Helper()
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(r.log.String(), text); {
-		if time.Now().After(deadline) {
-			r.e.Fatalf("after a minute the log does not have %q\n%s", text, r.log.String())
-		}
-		time.Sleep(10 * time.Millisecond) // between looks
-	}
+	r.log.Await(r.e, text, time.Minute)
 }
 
 // until waits for something that the workers do.

@@ -90,7 +90,7 @@ func TestTheSecondReceiverWaitsForTheFirst(t *testing.T) {
 			two, err := conn.Begin(bounded(t))
 			must(t, err)
 			var second inboxoutbox.Receipt
-			done := beside(t, db, conn, func() (err error) {
+			done := db.Beside(t, conn, func() (err error) {
 				second, err = store.Receive(bounded(t), two, "h", "e", time.Minute)
 				return err
 			})
@@ -161,7 +161,7 @@ func TestALateCompletionBesideANewReceiver(t *testing.T) {
 			receive(t, other, "h", "e", inboxoutbox.New)
 			tx, err := conn.Begin(bounded(t))
 			must(t, err)
-			done := beside(t, db, conn, func() error { return store.Complete(bounded(t), tx, late.Lock) })
+			done := db.Beside(t, conn, func() error { return store.Complete(bounded(t), tx, late.Lock) })
 			if commits {
 				must(t, other.Commit(bounded(t)))
 				if err := <-done; !errors.Is(err, inboxoutbox.ErrClaimLost) {
@@ -187,7 +187,7 @@ func TestAReceiverBesideALateCompletion(t *testing.T) {
 	tx, conn := begin(t, db), db.Conn(t)
 	must(t, store.Complete(bounded(t), tx, late.Lock))
 	var r inboxoutbox.Receipt
-	done := beside(t, db, conn, func() (err error) {
+	done := db.Beside(t, conn, func() (err error) {
 		r, err = store.Receive(bounded(t), conn, "h", "e", time.Minute)
 		return err
 	})
@@ -206,7 +206,7 @@ func TestALockIsJudgedWhenTheWaitIsOver(t *testing.T) {
 	_, err := holder.Exec(bounded(t), `select from inbox_outbox.inbox for update`)
 	must(t, err)
 	var r inboxoutbox.Receipt
-	done := beside(t, db, conn, func() (err error) {
+	done := db.Beside(t, conn, func() (err error) {
 		r, err = store.Receive(bounded(t), conn, "h", "e", time.Minute)
 		return err
 	})

@@ -83,7 +83,7 @@ func TestOfTwoWhoAcquireOneHasIt(t *testing.T) {
 				one, conn := begin(t, db), db.Conn(t)
 				acquire(t, one, "p", "w", true)
 				var ok bool
-				done := beside(t, db, conn, func() (err error) {
+				done := db.Beside(t, conn, func() (err error) {
 					_, ok, err = store.Acquire(bounded(t), conn, "h", "p", "v", time.Minute)
 					return err
 				})
@@ -121,7 +121,7 @@ func TestALateHolderBesideANewOne(t *testing.T) {
 			_, err := one.Exec(bounded(t), `update inbox_outbox.leases set expires_at = clock_timestamp() - interval '1 second'`)
 			must(t, err)
 			acquire(t, one, "p", "v", true)
-			done := beside(t, db, conn, func() error { return late(conn, l) })
+			done := db.Beside(t, conn, func() error { return late(conn, l) })
 			must(t, one.Commit(bounded(t)))
 			if err := <-done; !errors.Is(err, inboxoutbox.ErrClaimLost) {
 				t.Errorf("late: %v", err)
@@ -138,7 +138,7 @@ func TestALeaseIsJudgedWhenTheWaitIsOver(t *testing.T) {
 	one, conn := begin(t, db), db.Conn(t)
 	_, err := one.Exec(bounded(t), `select from inbox_outbox.leases for update`)
 	must(t, err)
-	done := beside(t, db, conn, func() error { _, err := store.Renew(bounded(t), conn, l, time.Minute); return err })
+	done := db.Beside(t, conn, func() error { _, err := store.Renew(bounded(t), conn, l, time.Minute); return err })
 	_, err = one.Exec(bounded(t), `update inbox_outbox.leases set expires_at = clock_timestamp()`) // after the other began
 	must(t, err)
 	must(t, one.Commit(bounded(t)))

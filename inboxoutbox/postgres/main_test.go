@@ -138,28 +138,3 @@ select coalesce(string_agg(line, ' ' order by n, line), '') from (
 		t.Errorf("there is %q, want %q", got, want)
 	}
 }
-
-// beside runs f in the background and waits until its session waits for another.
-func beside(t *testing.T, db *pgtest.DB, conn *pgx.Conn, f func() error) <-chan error {
-	t.Helper()
-	done := make(chan error, 1)
-	pid := conn.PgConn().PID()
-	go func() { done <- f() }()
-	watch, ctx := db.Conn(t), bounded(t)
-	again := time.NewTicker(5 * time.Millisecond)
-	defer again.Stop()
-	for {
-		var waits bool
-		must(t, watch.QueryRow(ctx, `select cardinality(pg_blocking_pids($1)) > 0`, int64(pid)).Scan(&waits))
-		if waits {
-			return done
-		}
-		select {
-		case err := <-done:
-			t.Fatalf("it did not wait, and ended with %v", err)
-		case <-again.C:
-		case <-ctx.Done():
-			t.Fatal("it never waited")
-		}
-	}
-}

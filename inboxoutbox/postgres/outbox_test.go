@@ -86,7 +86,7 @@ func TestTheSecondAddWaitsForTheFirst(t *testing.T) {
 			two, err := conn.Begin(bounded(t))
 			must(t, err)
 			var second inboxoutbox.Added
-			done := beside(t, db, conn, func() (err error) { second, err = store.Add(bounded(t), two, d); return err })
+			done := db.Beside(t, conn, func() (err error) { second, err = store.Add(bounded(t), two, d); return err })
 			if commits {
 				must(t, one.Commit(bounded(t)))
 			} else {
@@ -244,7 +244,7 @@ func TestALateAcknowledgementBesideANewClaim(t *testing.T) {
 			lapseClaims(t, db)
 			tx, conn := begin(t, db), db.Conn(t)
 			claim(t, tx, 1, "e")
-			done := beside(t, db, conn, func() error { return store.Deliver(bounded(t), conn, late) })
+			done := db.Beside(t, conn, func() error { return store.Deliver(bounded(t), conn, late) })
 			if commits {
 				must(t, tx.Commit(bounded(t)))
 				if err := <-done; !errors.Is(err, inboxoutbox.ErrClaimLost) {
@@ -287,7 +287,7 @@ func TestAClaimAsksAgainUnderItsLock(t *testing.T) {
 	_, err := holder.Exec(bounded(t), `lock table inbox_outbox.outbox in access exclusive mode`)
 	must(t, err)
 	var all []inboxoutbox.Record
-	done := beside(t, db, conn, func() (err error) { all, err = store.Claim(bounded(t), conn, time.Minute, 1); return err })
+	done := db.Beside(t, conn, func() (err error) { all, err = store.Claim(bounded(t), conn, time.Minute, 1); return err })
 	must(t, holder.Commit(bounded(t)))
 	must(t, <-done)
 	if len(all) != 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,8 +24,8 @@ var update = flag.Bool("update", false, "write this package's part of docs/sabot
 
 // TestSabotage takes each clause of each statement of the store out, and has a named check notice.
 func TestSabotage(t *testing.T) {
-	s := sabotage.Suite{
-		Package: "inboxoutbox/postgres", Statements: postgres.Statements(inboxoutbox.DefaultSchema), Edits: edits(), Exempt: exempt,
+	sabotage.Suite{
+		Package: "inboxoutbox/postgres", Statements: postgres.Statements(inboxoutbox.DefaultSchema), Edits: edits(), Exempt: exempt, Victims: slices.Sorted(maps.Keys(victims)),
 		Run: func(t *testing.T, victim, statement, sql string) error {
 			w := &world{t: t, db: installed.New(t), store: store, text: postgres.Statements(inboxoutbox.DefaultSchema)}
 			if statement != "" {
@@ -35,12 +36,7 @@ func TestSabotage(t *testing.T) {
 			})
 			return victims[victim](bounded(t), w)
 		},
-	}
-	for name := range victims {
-		s.Victims = append(s.Victims, name)
-	}
-	slices.Sort(s.Victims)
-	s.Test(t, filepath.Join("..", "..", "docs", "sabotage.md"), *update)
+	}.Test(t, filepath.Join("..", "..", "docs", "sabotage.md"), *update)
 }
 
 // world is where a victim runs: a store, and a database of its own.

@@ -197,7 +197,7 @@ func TestTheSecondToRecordSeesTheFirst(t *testing.T) {
 			insert(t, tx, weekly)
 			conn := db.Conn(t)
 			var a retention.Agreement
-			done := beside(t, db, conn, func() (err error) {
+			done := db.Beside(t, conn, func() (err error) {
 				a, err = retention.Agree(bounded(t), conn, "", c.second, c.o)
 				return err
 			})
@@ -229,7 +229,7 @@ func TestTheSecondToReplaceSeesTheFirst(t *testing.T) {
 	one := begin(t, db)
 	_, err := one.Exec(bounded(t), `update inbox_outbox.settings set fingerprint = $1, settings = $2, recorded_by = 'the first'`, yearly.Fingerprint(), yearly.Fields())
 	must(t, err)
-	done := beside(t, db, conn, func() error { // longer than what it saw, shorter than what is
+	done := db.Beside(t, conn, func() error { // longer than what it saw, shorter than what is
 		_, err := retention.Agree(bounded(t), conn, "", weekly, retention.Options{Replace: true})
 		return err
 	})
@@ -257,7 +257,7 @@ func TestAPolicyThatIsGoneIsRecordedAnew(t *testing.T) {
 	_, err := one.Exec(bounded(t), `delete from inbox_outbox.settings`)
 	must(t, err)
 	var a retention.Agreement
-	done := beside(t, db, conn, func() (err error) {
+	done := db.Beside(t, conn, func() (err error) {
 		a, err = retention.Agree(bounded(t), conn, "", weekly, retention.Options{})
 		return err
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,13 +24,8 @@ var update = flag.Bool("update", false, "write this package's part of docs/sabot
 // TestSabotage takes each clause of each statement of the package out, and has a named check notice. The sweeps are not
 // among them: their statements are the engine's.
 func TestSabotage(t *testing.T) {
-	var names []string
-	for name := range victims {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	sabotage.Suite{
-		Package: "inboxoutbox/retention", Statements: retention.Statements(inboxoutbox.DefaultSchema), Edits: edits(), Exempt: exempt, Victims: names,
+		Package: "inboxoutbox/retention", Statements: retention.Statements(inboxoutbox.DefaultSchema), Edits: edits(), Exempt: exempt, Victims: slices.Sorted(maps.Keys(victims)),
 		Run: func(t *testing.T, victim, statement, sql string) error {
 			db := installed.New(t)
 			w := &world{t: t, text: retention.Statements(inboxoutbox.DefaultSchema)}

@@ -75,7 +75,7 @@ func TestTheSecondToReplaceWaitsForTheFirst(t *testing.T) {
 	conn := db.Conn(t)
 	var second <-chan error
 	first := stepped{db.Conn(t), "UPDATE \"inbox_outbox\"", func() {
-		second = beside(t, db, conn, func() error {
+		second = db.Beside(t, conn, func() error {
 			_, err := retention.Agree(bounded(t), conn, "", weekly, retention.Options{Replace: true})
 			return err
 		})

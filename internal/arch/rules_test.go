@@ -18,7 +18,7 @@ var required = []string{
 	"policy", "policy/policyfile",
 	"pruner", "pruner/memory", "pruner/postgres", "pruner/prunertest",
 	"pruner/tenant", "drain", "purge", "explaintest", "explaintest/pgxplan", "eventlog", "domainevents", "domainevents/postgres", "domainevents/retention", "inboxoutbox", "inboxoutbox/postgres", "inboxoutbox/retention", "connections", "connections/memory", "connections/postgres", "connections/connectionstest", "migrations", "migrations/preflight", "bench", "cmd/prunectl",
-	"internal/pgserver", "internal/pgtest",
+	"internal/pgserver", "internal/pgtest", "internal/proctest",
 }
 
 // mayImport says what a package imports beside the standard library, tests left
@@ -60,6 +60,7 @@ var mayImport = []struct {
 	// What people and tests run.
 	{"internal/pgserver", []string{embedded}},
 	{"internal/pgtest", []string{"internal/pgserver", pgx}},
+	{"internal/proctest", nil},
 	{"internal/arch", nil},
 	{"internal/...", []string{"policy/...", "pruner/...", "drain", "eventlog/...", "domainevents/...", "inboxoutbox/...", "migrations/...", "internal/...", pgx, "github.com/olekukonko/tablewriter/...", "golang.org/x/text/..."}},
 	{"examples/consumer", []string{"policy", "drain", "inboxoutbox/...", "migrations", "migrations/preflight", pgx}},
@@ -80,7 +81,7 @@ var light = []string{"drain", "pruner/postgres", "explaintest", "explaintest/pgx
 const command = "cmd/prunectl"
 
 var mustNotLink = []string{
-	"internal/pgtest/...", "pruner/prunertest", "pruner/memory", "connections/memory", "connections/connectionstest",
+	"internal/pgtest/...", "internal/proctest", "pruner/prunertest", "pruner/memory", "connections/memory", "connections/connectionstest",
 	"github.com/testcontainers/...", "github.com/docker/...", "github.com/moby/...", "github.com/containerd/...",
 	"github.com/riverqueue/...",
 }

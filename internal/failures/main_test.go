@@ -5,13 +5,10 @@ package failures
 import (
 	"flag"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"sync"
 	"testing"
 
 	"github.com/prunectl/prunectl/internal/pgtest"
+	"github.com/prunectl/prunectl/internal/proctest"
 )
 
 var (
@@ -38,35 +35,4 @@ func random(t *testing.T) *rand.Rand {
 }
 
 // command is the built command, shared by the tests that are under way.
-var command struct {
-	sync.Mutex
-	users int
-	dir   string
-}
-
-// built is the path of the command. It is built for the first test that asks, and removed after the last.
-func built(t *testing.T) string {
-	t.Helper()
-	command.Lock()
-	defer command.Unlock()
-	if command.users == 0 {
-		dir, err := os.MkdirTemp("", "prunectl-failures-")
-		if err != nil {
-			t.Fatal(err)
-		}
-		command.dir = dir
-		if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "prunectl"), "github.com/prunectl/prunectl/cmd/prunectl").CombinedOutput(); err != nil {
-			_ = os.RemoveAll(dir)
-			t.Fatalf("build the command: %v\n%s", err, out)
-		}
-	}
-	command.users++
-	t.Cleanup(func() {
-		command.Lock()
-		defer command.Unlock()
-		if command.users--; command.users == 0 {
-			_ = os.RemoveAll(command.dir)
-		}
-	})
-	return filepath.Join(command.dir, "prunectl")
-}
+var command = proctest.Shared{Name: "prunectl", Package: "github.com/prunectl/prunectl/cmd/prunectl"}

@@ -3,10 +3,7 @@
 package failures
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,34 +14,17 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/prunectl/prunectl/internal/proctest"
 	"github.com/prunectl/prunectl/internal/report"
 )
 
-// patience is how long a run of the command may take.
+// patience is how long the command may take to end.
 const patience = time.Minute
 
 // process is a run of the command.
 type process struct {
 	cmd            *exec.Cmd
-	stdout, stderr buffer
-}
-
-// buffer can be read while it is written to.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
+	stdout, stderr proctest.Buffer
 }
 
 // prepare makes ready a run over the policy file; change may be nil.
@@ -54,9 +34,7 @@ func (s *scene) prepare(file string, change func(*exec.Cmd)) *process {
 	if err := os.WriteFile(filepath.Join(dir, "prunectl.yaml"), []byte(file), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	s.t.Cleanup(cancel)
-	p := &process{cmd: exec.CommandContext(ctx, s.bin, "sweep", "-o", "json")}
+	p := &process{cmd: exec.Command(s.bin, "sweep", "-o", "json")}
 	p.cmd.Dir = dir
 	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "DATABASE_URL=" + s.dsn}
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
@@ -75,10 +53,7 @@ func (s *scene) start(file string) *process {
 
 func (p *process) begin(t *testing.T) {
 	t.Helper()
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
+	proctest.Start(t, p.cmd)
 }
 
 // sweep is a run to its end.
@@ -90,12 +65,7 @@ func (s *scene) sweep(file string) *process {
 // wait is the exit code, -1 where a signal ended the process.
 func (p *process) wait(t *testing.T) int {
 	t.Helper()
-	err := p.cmd.Wait()
-	var ee *exec.ExitError
-	if err != nil && !errors.As(err, &ee) {
-		t.Fatal(err)
-	}
-	return p.cmd.ProcessState.ExitCode()
+	return proctest.Wait(t, p.cmd, patience)
 }
 
 // must waits for the exit code and returns the report, which is of its schema and says the same code.

@@ -79,7 +79,7 @@ func databaseOf(srv *pgserver.Server) *pgtest.DB {
 
 func on(t *testing.T, db *pgtest.DB, parents, jobs int) *scene {
 	t.Helper()
-	s := &scene{t: t, bin: built(t), db: db, dsn: db.DSN}
+	s := &scene{t: t, bin: command.Path(t), db: db, dsn: db.DSN}
 	db.Exec(t, tables)
 	s.fill(parents, jobs)
 	return s

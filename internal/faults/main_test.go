@@ -1,13 +1,13 @@
 package faults
 
 import (
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/prunectl/prunectl/internal/pgtest"
+	"github.com/prunectl/prunectl/internal/proctest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -17,10 +17,7 @@ var table = slices.Concat(guards, parents, outboxes, races, bounds, windows, ins
 
 // TestFaults carries the table out, each fault on a database of its own, by runs of the real command.
 func TestFaults(t *testing.T) {
-	bin := filepath.Join(t.TempDir(), "prunectl")
-	if out, err := exec.Command("go", "build", "-o", bin, "github.com/prunectl/prunectl/cmd/prunectl").CombinedOutput(); err != nil {
-		t.Fatalf("build the command: %v\n%s", err, out)
-	}
+	bin := proctest.Build(t, "prunectl", "github.com/prunectl/prunectl/cmd/prunectl")
 	for _, f := range table {
 		t.Run(f.name(), func(t *testing.T) {
 			t.Parallel()

@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/prunectl/prunectl/drain"
+	"github.com/prunectl/prunectl/internal/proctest"
 	"github.com/prunectl/prunectl/internal/report"
 	"github.com/prunectl/prunectl/policy"
 	"github.com/prunectl/prunectl/pruner/postgres"
@@ -139,10 +140,7 @@ func TestFaultsThroughAPooler(t *testing.T) {
 	if testing.Short() {
 		t.Skip("what a pooler does to a batch does not depend on the server")
 	}
-	bin := filepath.Join(t.TempDir(), "prunectl")
-	if out, err := exec.Command("go", "build", "-o", bin, "github.com/prunectl/prunectl/cmd/prunectl").CombinedOutput(); err != nil {
-		t.Fatalf("build the command: %v\n%s", err, out)
-	}
+	bin := proctest.Build(t, "prunectl", "github.com/prunectl/prunectl/cmd/prunectl")
 	n := 0
 	for _, f := range pooled {
 		f, ok := f.throughPooler()
@@ -237,7 +235,7 @@ func startPooler(t *testing.T, server string) string {
 		args = append([]string{"-u", "nobody"}, args...)
 	}
 	cmd := exec.Command(path, args...)
-	var said buffer
+	var said proctest.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -1,10 +1,7 @@
 package faults
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"net/url"
 	"os"
 	"os/exec"
@@ -18,6 +15,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/prunectl/prunectl/internal/proctest"
 	"github.com/prunectl/prunectl/internal/report"
 )
 
@@ -64,25 +62,7 @@ type outcome struct {
 // process is a run of the command that is under way.
 type process struct {
 	cmd            *exec.Cmd
-	stdout, stderr buffer
-}
-
-// buffer can be read while it is written to.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
+	stdout, stderr proctest.Buffer
 }
 
 func (p *process) said() string {
@@ -95,12 +75,7 @@ func (p *process) said() string {
 // end waits for the process and says its exit code, -1 where a signal ended it.
 func (p *process) end(t testing.TB) int {
 	t.Helper()
-	err := p.cmd.Wait()
-	var ee *exec.ExitError
-	if err != nil && !errors.As(err, &ee) {
-		t.Fatal(err)
-	}
-	return p.cmd.ProcessState.ExitCode()
+	return proctest.Wait(t, p.cmd, 3*time.Minute)
 }
 
 func (r run) do(s *scene) {
@@ -199,19 +174,14 @@ func (r run) start(s *scene) *process {
 	if r.reports() {
 		args = append(args, "-o", "json")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	t.Cleanup(cancel)
-	p := &process{cmd: exec.CommandContext(ctx, s.bin, args...)}
+	p := &process{cmd: exec.Command(s.bin, args...)}
 	p.cmd.Dir = dir
 	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "DATABASE_URL=" + r.connection(s)}, r.env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	if r.stdout != nil {
 		p.cmd.Stdout = r.stdout(t)
 	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
+	proctest.Start(t, p.cmd)
 	return p
 }
 
@@ -355,10 +325,5 @@ type hears string
 
 func (h hears) do(s *scene) {
 	s.t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if strings.Contains(s.now.said(), string(h)) {
-			return
-		}
-	}
-	s.t.Fatalf("not within a minute: %q on stderr\nstderr so far: %s", string(h), s.now.said())
+	s.now.stderr.Await(s.t, string(h), time.Minute)
 }
