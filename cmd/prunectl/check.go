@@ -1,12 +1,14 @@
 package main
 
 import (
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/prunectl/prunectl/internal/report"
 	"github.com/prunectl/prunectl/migrations"
+	"github.com/prunectl/prunectl/policy"
 	"github.com/prunectl/prunectl/pruner/postgres"
 )
 
@@ -23,12 +25,12 @@ func (a *app) checkCommand() *cli.Command {
 		Name:      "check",
 		Usage:     "check the policy against the catalog, the rights and the indexes; touches nothing",
 		UsageText: "prunectl check [flags]",
-		Description: "Says all that would refuse a sweep, or make it slow, with what to do about it; statements that can be run\n" +
-			"as they are stand at the end. The tables that prunectl owns are compared with what its migrations make, and\n" +
+		Description: "Says all that would refuse a sweep or a purge, or make it slow, with what to do about it; statements that can\n" +
+			"be run as they are stand at the end. The tables that prunectl owns are compared with what its migrations make, and\n" +
 			"with --component no policy file is needed for that.\n\n" + exitCodes,
 		Flags: append([]cli.Flag{
-			flag(f.only, "only these sweeps, `NAME,NAME`", "only"),
-			flag(f.skip, "all sweeps but these, `NAME,NAME`", "skip"),
+			flag(f.only, "only these sweeps and purges, `NAME,NAME`", "only"),
+			flag(f.skip, "all sweeps and purges but these, `NAME,NAME`", "skip"),
 			flag(f.component, "the components `NAME,NAME` too, installed or not; without -f only these", "component"),
 			flag(f.schema, "the `SCHEMA` of these components (default: each one's own)", "schema"),
 			sign(&f.offline, "check the file alone, without a server", "offline"),
@@ -68,7 +70,9 @@ func (s *session) check(f *checkFlags) (int, error) {
 		}
 	}
 	if f.offline {
-		s.report.HasPurges(len(s.file.Purges))
+		for _, p := range s.purges {
+			s.report.Purges = append(s.report.Purges, report.NewPurgeCheck(p.Name))
+		}
 		for _, sw := range s.sweeps {
 			e := report.NewSweep(sw.Name, sw.Table.String())
 			e.Stop = report.Checked
@@ -81,10 +85,7 @@ func (s *session) check(f *checkFlags) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if s.file != nil {
-		s.report.HasPurges(len(s.file.Purges))
-	}
-	if len(s.sweeps) > 0 { // the preflight alone is asked on a standby too
+	if len(s.sweeps) > 0 { // the others are asked on a standby too
 		if err := server.Writable(); err != nil {
 			return 0, err
 		}
@@ -113,27 +114,35 @@ func (s *session) check(f *checkFlags) (int, error) {
 		}
 		s.report.Sweeps = append(s.report.Sweeps, in.entry)
 	}
-	if len(all) > 0 {
+	s.checkPurges(ctx, f.strict)
+	if len(all)+len(s.purges) > 0 {
 		s.report.Vacuum = s.vacuum(ctx)
 	}
 	s.warned = s.warned || s.report.Vacuum != nil
 	return s.checkCode(f.strict), nil
 }
 
-// openChecked reads the policy and chooses the sweeps. A file with nothing but purges can only be read: what the catalog says
-// of them is asked for a tenant.
+// openChecked reads the policy and chooses the sweeps and purges.
 func (s *session) openChecked(f *checkFlags) error {
 	if err := s.openFile(); err != nil {
 		return err
 	}
-	if len(s.file.Sweeps) > 0 || f.only.set || f.skip.set {
-		var err error
-		s.sweeps, err = f.choose(s.file)
+	what, known := "sweep", sweepNames(s.file)
+	switch {
+	case len(s.file.Purges) > 0 && len(known) > 0:
+		what = "sweep or purge"
+	case len(s.file.Purges) > 0:
+		what = "purge"
+	}
+	for _, p := range s.file.Purges {
+		known = append(known, p.Name)
+	}
+	names, err := f.names(s.file, what, known)
+	if err != nil {
 		return err
 	}
-	if !f.offline && !f.component.set {
-		return usagef("%s has no sweeps; its purges are checked for a tenant, by prunectl purge --tenant NAME --dry-run", s.file.Path)
-	}
+	s.sweeps = sweepsOf(s.file, names)
+	s.purges = slices.DeleteFunc(slices.Clone(s.file.Purges), func(p policy.Purge) bool { return !slices.Contains(names, p.Name) })
 	return nil
 }
 
@@ -143,6 +152,10 @@ func (s *session) checkCode(strict bool) int {
 	for _, e := range s.report.Sweeps {
 		failed = failed || e.Stop == report.Failed || e.Stop == report.NotReached
 		refused = refused || e.Stop == report.Refused
+	}
+	for _, p := range s.report.Purges {
+		failed = failed || p.Stop == report.Failed || p.Stop == report.NotReached
+		refused = refused || p.Stop == report.Refused
 	}
 	for _, c := range s.report.Components {
 		warning := c.Result == report.Warning

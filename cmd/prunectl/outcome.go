@@ -15,14 +15,21 @@ func (s *session) outcome(code int) string {
 				n++
 			}
 		}
-		if n == 0 && len(s.report.Components) > 0 {
+		purges := 0
+		for _, p := range s.report.Purges {
+			if is(report.Sweep{Stop: p.Stop}) {
+				purges++
+			}
+		}
+		switch {
+		case n > 0 && purges > 0:
+			return fmt.Sprintf("%s and %s %s", some(n, len(s.report.Sweeps), "sweep"), some(purges, len(s.report.Purges), "purge"), what)
+		case purges > 0:
+			return some(purges, len(s.report.Purges), "purge") + " " + what
+		case n == 0 && len(s.report.Components) > 0:
 			return s.unfit(what)
 		}
-		word := "sweeps"
-		if len(s.report.Sweeps) == 1 {
-			word = "sweep"
-		}
-		return fmt.Sprintf("%d of %d %s %s", n, len(s.report.Sweeps), word, what)
+		return some(n, len(s.report.Sweeps), "sweep") + " " + what
 	}
 	stopped := func(stops ...report.Stop) func(report.Sweep) bool {
 		return func(e report.Sweep) bool {
@@ -49,6 +56,14 @@ func (s *session) outcome(code int) string {
 	return of("failed", failedEntry)
 }
 
+// some is "1 of 3 sweeps".
+func some(n, of int, what string) string {
+	if of != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d of %d %s", n, of, what)
+}
+
 // unfit says of how many components it is; where none is refused, it is of those with a warning.
 func (s *session) unfit(what string) string {
 	refused, warned := 0, 0
@@ -64,9 +79,5 @@ func (s *session) unfit(what string) string {
 	if refused == 0 {
 		refused = warned
 	}
-	word := "components"
-	if len(s.report.Components) == 1 {
-		word = "component"
-	}
-	return fmt.Sprintf("%d of %d %s %s", refused, len(s.report.Components), word, what)
+	return some(refused, len(s.report.Components), "component") + " " + what
 }

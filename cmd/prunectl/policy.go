@@ -49,29 +49,44 @@ func (s selection) choose(f *policyfile.File) ([]policy.Sweep, error) {
 	if len(f.Sweeps) == 0 {
 		return nil, usagef("%s has no sweeps; what it has are purges, and prunectl purge --tenant NAME carries them out", f.Path)
 	}
-	var known []string
-	for _, sw := range f.Sweeps {
-		known = append(known, sw.Name)
+	names, err := s.names(f, "sweep", sweepNames(f))
+	if err != nil {
+		return nil, err
 	}
+	return sweepsOf(f, names), nil
+}
+
+// sweepNames are the names of the file's sweeps.
+func sweepNames(f *policyfile.File) (names []string) {
+	for _, sw := range f.Sweeps {
+		names = append(names, sw.Name)
+	}
+	return names
+}
+
+// sweepsOf are the file's sweeps of these names.
+func sweepsOf(f *policyfile.File, names []string) []policy.Sweep {
+	return slices.DeleteFunc(slices.Clone(f.Sweeps), func(sw policy.Sweep) bool { return !slices.Contains(names, sw.Name) })
+}
+
+// names returns the names that are meant, of those that are known; what says what they are of.
+func (s selection) names(f *policyfile.File, what string, known []string) ([]string, error) {
 	for _, list := range []struct {
 		flag  string
 		names []string
 	}{{"--only", s.only.v}, {"--skip", s.skip.v}} {
 		for _, name := range list.names {
 			if !slices.Contains(known, name) {
-				return nil, usagef("%s: %s has no sweep %s%s", list.flag, f.Path, shown(name),
+				return nil, usagef("%s: %s has no %s %s%s", list.flag, f.Path, what, shown(name),
 					suggestion(name, known, "", "it has "+strings.Join(known, ", ")))
 			}
 		}
 	}
-	var chosen []policy.Sweep
-	for _, sw := range f.Sweeps {
-		if (!s.only.set || slices.Contains(s.only.v, sw.Name)) && !slices.Contains(s.skip.v, sw.Name) {
-			chosen = append(chosen, sw)
-		}
-	}
+	chosen := slices.DeleteFunc(slices.Clone(known), func(name string) bool {
+		return s.only.set && !slices.Contains(s.only.v, name) || slices.Contains(s.skip.v, name)
+	})
 	if len(chosen) == 0 {
-		return nil, usagef("--only and --skip leave no sweep of %s", f.Path)
+		return nil, usagef("--only and --skip leave no %s of %s", what, f.Path)
 	}
 	return chosen, nil
 }

@@ -142,7 +142,7 @@ func (p *purging) begin(found *postgres.PurgeInspection) {
 	}
 	refused := len(found.Refused()) > 0
 	for _, c := range found.Checks {
-		p.entry.Checks = append(p.entry.Checks, p.purgeFinding(c))
+		p.entry.Checks = append(p.entry.Checks, p.purgeFinding(p.policy.Name, c))
 		if c.Result != postgres.Warning {
 			continue
 		}
@@ -163,18 +163,6 @@ func childrenOf(children []policy.Child, of []string) []report.PurgeTable {
 		all = append(all, report.NewPurgeTable(name, "", of))
 	}
 	return all
-}
-
-// purgeFinding is a finding of the catalog with its place in the policy file.
-func (p *purging) purgeFinding(c postgres.Check) report.Check {
-	out := report.Check{Check: c.Name, Result: report.Verdict(c.Result), Detail: c.Detail}
-	if c.Fix != "" {
-		out.Fix = &c.Fix
-	}
-	if c.Result != postgres.OK {
-		out.Position = p.file.PurgePosition(p.policy.Name, c.Key)
-	}
-	return out
 }
 
 // operator is the user of the operating system, "" where it is not known.

@@ -154,7 +154,7 @@ func TestScreensOfPurges(t *testing.T) {
 	db := tenants.New(t)
 	addTenants(t, db)
 	db.Exec(t, "ANALYZE")
-	hold(t, db, purgesOf(wrongOrder), []screen{{"purge_refused", "purge --tenant acme --yes", exitRefused}})
+	hold(t, db, purgesOf(wrongOrder), []screen{{"purge_refused", "purge --tenant acme --yes", exitRefused}, {"purge_check", "check", exitRefused}})
 	hold(t, db, purgesOf(tenantPurge), []screen{
 		{"purge_dry_run", "purge --tenant acme --dry-run", exitDone},
 		{"purge", "purge --tenant acme --yes", exitDone},

@@ -22,6 +22,7 @@ type session struct {
 	report *report.Report
 	file   *policyfile.File
 	sweeps []policy.Sweep // those that are meant, in the order of the file
+	purges []policy.Purge // the same, of a check
 	pool   *pgxpool.Pool
 	db     *postgres.DB
 	now    time.Time // from which cutoffs are computed

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -46,14 +45,13 @@ func (s *Store) removeAll(ctx context.Context, tenant string) (int, error) {
 	if is, err := s.has(ctx, tenant); err != nil || !is {
 		return 0, err
 	}
-	in, err := engine.InspectPurge(ctx, db, policy.Purge{
+	// That the database has other tables of tenants is what a purge by a policy file is for.
+	in, err := engine.InspectOwnPurge(ctx, db, policy.Purge{
 		Name: "connections", Key: "tenant_id", Tables: []policy.PurgeTable{{Table: policy.Name{Schema: s.schema, Table: "connections"}}}, Batch: policy.Batch{Limit: purgeLimit},
 	}, tenant)
 	if err != nil {
 		return 0, err
 	}
-	// This purge is of connections. That the database has other tables of tenants is what a purge by a policy file is for.
-	in.Checks = slices.DeleteFunc(in.Checks, func(c engine.Check) bool { return c.Name == "forgotten" })
 	remover, err := in.Open(db)
 	if err != nil {
 		return 0, err

@@ -72,7 +72,7 @@ func TestAPurgeThatIsKilledIsEndedByTheNext(t *testing.T) {
 	holder, conn := db.Conn(t), db.Conn(t)
 	run(t, holder, lockIt)
 	var n int
-	done := beside(t, db, conn, func() (err error) {
+	done := db.Beside(t, conn, func() (err error) {
 		n, err = store(conn).Purge(bounded(t), "acme")
 		return err
 	})
@@ -101,7 +101,7 @@ func TestWhatComesMeanwhileIsRemovedToo(t *testing.T) {
 	holder, conn := db.Conn(t), db.Conn(t)
 	run(t, holder, lockIt)
 	var n int
-	done := beside(t, db, conn, func() (err error) {
+	done := db.Beside(t, conn, func() (err error) {
 		n, err = store(conn).Purge(bounded(t), "acme")
 		return err
 	})
@@ -192,7 +192,7 @@ func TestOfTwoPurgesOneIsToldWhatIsLeft(t *testing.T) {
 	blocked(t, db, "c")
 	holder, conn := db.Conn(t), db.Conn(t)
 	run(t, holder, lockIt)
-	done := beside(t, db, conn, func() error { _, err := store(conn).Purge(bounded(t), "acme"); return err })
+	done := db.Beside(t, conn, func() error { _, err := store(conn).Purge(bounded(t), "acme"); return err })
 	n, err := store(db.Conn(t)).Purge(bounded(t), "acme")
 	var left *connections.LeftError
 	if n != 0 || !errors.As(err, &left) || left.Rows != 1 {

@@ -292,27 +292,37 @@ func comeMeanwhile(p *purger) {
 	}
 }
 
-// neverStops: somebody goes on writing for the tenant. Two passes cannot end that, and nobody is told that they did.
+// neverStops: somebody goes on writing for the tenant, also ever larger keys of a table that is walked by key, and more of
+// them than a batch takes. Each pass ends all the same. Two of them cannot end that, and nobody is told that they did.
 func neverStops(p *purger) {
 	t := p.t
 	p.fill(map[string]int{"acme": 5, "Acme": 5})
-	// Each batch of the last table takes so long that something comes meanwhile, also where it has nothing to remove.
+	// Each batch of the last table takes so long that more comes meanwhile than it can remove.
 	p.db.Exec(t, `
-CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.1); RETURN NULL; END $$;
+CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.3); RETURN NULL; END $$;
 CREATE TRIGGER slow BEFORE DELETE ON runs FOR EACH STATEMENT EXECUTE FUNCTION slow()`)
 	writer := p.db.Conn(t)
+	larger := p.db.Conn(t)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var wg sync.WaitGroup
 	wg.Go(func() {
+		for n := 1000; ctx.Err() == nil; n += 20 {
+			if _, err := larger.Exec(context.WithoutCancel(ctx), "INSERT INTO runs SELECT 'acme', $1::int + g FROM pg_sleep(0.02), generate_series(1, 20) g", n); err != nil {
+				t.Errorf("the writer of larger keys: %v", err)
+				return
+			}
+		}
+	})
+	wg.Go(func() {
 		for ctx.Err() == nil {
-			if _, err := writer.Exec(context.WithoutCancel(ctx), "INSERT INTO messages (org) VALUES ('acme')"); err != nil {
+			if _, err := writer.Exec(context.WithoutCancel(ctx), "INSERT INTO messages (org) SELECT 'acme' FROM pg_sleep(0.002)"); err != nil {
 				t.Errorf("the writer: %v", err)
 				return
 			}
 		}
 	})
-	r := p.start(purgeFile, "acme")
+	r := p.start(purgeFile+"    batch: {limit: 100, target: 5s}\n", "acme")
 	code := r.end(t)
 	stop()
 	wg.Wait()

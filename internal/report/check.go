@@ -12,20 +12,34 @@ func (r *Report) checkTable(w io.Writer) error {
 	refused := 0
 	var fixes []string
 	seen := map[string]bool{}
-	for _, s := range r.Sweeps {
-		if s.Stop == Refused {
-			refused++
-		}
-		for _, c := range s.Checks {
-			rows = append(rows, []string{s.Name, c.Check, string(c.Result), c.line()})
+	add := func(name string, checks []Check, failure *Error) {
+		for _, c := range checks {
+			rows = append(rows, []string{name, c.Check, string(c.Result), c.line()})
 			if c.Fix != nil && !seen[*c.Fix] {
 				seen[*c.Fix] = true
 				fixes = append(fixes, *c.Fix)
 			}
 		}
-		if s.Error != nil {
-			rows = append(rows, []string{s.Name, "-", string(Failed), oneLine(s.Error.Message)})
+		if failure != nil {
+			rows = append(rows, []string{name, "-", string(Failed), oneLine(failure.Message)})
 		}
+	}
+	for _, s := range r.Sweeps {
+		if s.Stop == Refused {
+			refused++
+		}
+		add(s.Name, s.Checks, s.Error)
+	}
+	head, refusedPurges := "SWEEP", 0
+	for _, p := range r.Purges {
+		if p.Stop == Refused {
+			refusedPurges++
+		}
+		add(p.Name, p.Checks, p.Error)
+		head = "SWEEP OR PURGE"
+	}
+	if len(r.Sweeps)+len(r.Components) == 0 {
+		head = "PURGE"
 	}
 	unfit := 0
 	for _, c := range r.Components {
@@ -35,7 +49,7 @@ func (r *Report) checkTable(w io.Writer) error {
 		rows = append(rows, c.checkRows()...)
 	}
 	if len(rows) > 0 {
-		if err := table(w, []column{{"SWEEP", false}, {"CHECK", false}, {"RESULT", false}, {"DETAIL", false}}, rows); err != nil {
+		if err := table(w, []column{{head, false}, {"CHECK", false}, {"RESULT", false}, {"DETAIL", false}}, rows); err != nil {
 			return err
 		}
 	}
@@ -47,8 +61,8 @@ func (r *Report) checkTable(w io.Writer) error {
 	}
 	if r.Database == nil {
 		read := count(len(r.Sweeps), "sweep")
-		if r.purges > 0 {
-			read += " and " + count(r.purges, "purge")
+		if len(r.Purges) > 0 {
+			read += " and " + count(len(r.Purges), "purge")
 		}
 		lines = append(lines, read+" read, no fault found; the database was not asked")
 	} else if len(r.Sweeps) > 0 {
@@ -57,8 +71,8 @@ func (r *Report) checkTable(w io.Writer) error {
 	if len(r.Components) > 0 {
 		lines = append(lines, fmt.Sprintf("%d of %s refused", unfit, count(len(r.Components), "component")))
 	}
-	if r.Database != nil && r.purges > 0 {
-		lines = append(lines, count(r.purges, "purge")+" not checked: prunectl purge --tenant NAME --dry-run does that")
+	if r.Database != nil && len(r.Purges) > 0 {
+		lines = append(lines, fmt.Sprintf("%d of %s refused", refusedPurges, count(len(r.Purges), "purge")))
 	}
 	if r.Vacuum != nil {
 		lines = append(lines, r.Vacuum.String())

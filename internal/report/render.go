@@ -14,7 +14,7 @@ func (r *Report) Table(w io.Writer) error {
 		return r.reopeningTable(w)
 	case r.Purge != nil:
 		return r.purgeTable(w)
-	case len(r.Sweeps) == 0 && len(r.Components) == 0 && r.purges == 0:
+	case len(r.Sweeps) == 0 && len(r.Components) == 0 && len(r.Purges) == 0:
 		return nil
 	}
 	switch r.Command {

@@ -40,8 +40,7 @@ type Report struct {
 	Health     []EventHealth `json:"domain_events,omitempty"`
 	Reopening  *Reopening    `json:"reopening,omitempty"`
 	Purge      *Purge        `json:"purge,omitempty"`
-
-	purges int // of the policy file, for a check
+	Purges     []PurgeCheck  `json:"purges,omitempty"` // of a check
 }
 
 // Policy is the policy file that was read.
@@ -184,9 +183,6 @@ func New(command, version string) *Report {
 func NewSweep(name, table string) Sweep {
 	return Sweep{Name: name, Table: table, Arms: []Arm{}, HeldBy: []HeldBy{}, StuckOn: []Block{}, Checks: []Check{}}
 }
-
-// HasPurges says how many purges the policy file has: a check cannot look at them without a tenant.
-func (r *Report) HasPurges(n int) { r.purges = n }
 
 // Sum sets the totals to the sum of the sweeps, or of the tables of a purge.
 func (r *Report) Sum() {

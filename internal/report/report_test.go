@@ -40,6 +40,7 @@ func full() *report.Report {
 		Differences: []report.WindowChange{{Setting: "inbox_window", Recorded: pointer("7d"), Given: pointer("1d")}}, Due: []report.DueByReplacing{{Ledger: "inbox", Bounded: *two}}, Error: r.Error}}
 	r.Reopening = &report.Reopening{Reopened: []report.Reopened{{Event: 7, Delivery: 12, Receiver: "billing", Target: "eu"}}, Events: 1, Underway: 1, Gone: []int64{8}, Limited: true}
 	r.Purge = fullPurge(now)
+	r.Purges = []report.PurgeCheck{{Name: "tenant", Stop: report.Failed, Checks: []report.Check{{Check: "order", Result: report.Refuse, Detail: "d", Position: "prunectl.yaml:4:5"}}, Error: r.Error}}
 	r.Purge.Tables[0].StuckOn, r.Purge.Tables[1].Of = r.Purge.Tables[1].StuckOn, r.Purge.Tables[0].Of // no list is empty
 	s := report.NewSweep("run_events", "public.run_events")
 	s.Counts, s.Stop, s.StopBy, s.Batches, s.Elapsed, s.SlowestBatch, s.UnknownCommits = counts, report.Ceiling, report.ByRows, 3, 1.5, 0.5, 1

@@ -165,6 +165,9 @@ func (s *removal) values(limit, look int, at spot) map[string]string {
 	for i, k := range at.Key {
 		args[argKey+strconv.Itoa(i)] = k
 	}
+	for i, k := range at.Edge {
+		args[argEdge+strconv.Itoa(i)] = k
+	}
 	for i, k := range at.One {
 		args[argWhose+strconv.Itoa(i)] = k
 		args[argWhose] = k
@@ -189,7 +192,8 @@ type purgeRow struct {
 	last   *string // place of the last row, see [removal.places]
 	wide   *string
 	passed string
-	pages  int64
+	edge   *string // by key: the last key of the tenant
+	most   int64   // pages, or bytes of a table, that a pass goes through at most
 	rest   int
 	page   int
 }
@@ -209,8 +213,12 @@ func (s *removal) count(answers []answer, f form) (res pruner.Result, row purgeR
 	res.Examined = p.int(first[0])
 	picked := p.int(first[1])
 	row.last = first[4].pointer()
-	if !first[5].null {
-		row.pages = p.int64(first[5])
+	switch {
+	case first[5].null:
+	case s.walk == byKey && !f.one:
+		row.edge = first[5].pointer()
+	default:
+		row.most = p.int64(first[5])
 	}
 	if s.child() {
 		row.wide, row.rest, row.page = first[6].pointer(), p.int(first[7]), p.int(first[8])

@@ -218,16 +218,22 @@ func (i *PurgeInspection) checkWalks() {
 		case byIndex:
 			f.warn("index", i.paths[n], fix, "%s leads with %s and does not order the rows of one tenant; each batch walks what those before it have left", s.index, s.whom.name)
 		default:
-			f.warn("index", i.paths[n], fix, "no index of %s leads with %s; all of its %s are read, %d of them a batch", t.name, s.whom.name, pagesOf(t), maxPages)
+			f.warn("index", i.paths[n], fix, "no index of %s leads with %s; %s", t.name, s.whom.name, readPages(t))
 		}
 		if s.walk == byIndex && slices.ContainsFunc(i.steps[:n], func(o *removal) bool { return o.child() && i.topOf(slices.Index(i.steps, o)) == n }) {
-			f.warn("index", i.paths[n], fix, "the children of %s are found by reading all of its %s", top.top().name, pagesOf(t))
+			f.warn("index", i.paths[n], fix, "the children of %s are found by reading it whole: %s", top.top().name, readPages(t))
 		}
 	}
 }
 
-// pagesOf is the size of a table for a message.
-func pagesOf(t *table) string { return fmt.Sprintf("%d pages", t.bytes/8192) }
+// readPages says how many pages of a table are read.
+func readPages(t *table) string {
+	n := t.bytes / 8192
+	if n == 1 {
+		return "its one page is read"
+	}
+	return fmt.Sprintf("all of its %d pages are read, %d of them a batch at most", n, maxPages)
+}
 
 // walkOf chooses how the rows of one tenant are walked.
 func walkOf(t *table, whom column) (walk, []column, string) {

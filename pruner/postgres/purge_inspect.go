@@ -17,6 +17,7 @@ type PurgeInspection struct {
 	Tenant string       // as the tables have it: a uuid in the server's spelling
 	Checks []Check      // Check.Key is a key of the purge: "tables.0.column", "tables.1.children.0.key", "exclude.public.audit", "tables"
 
+	own      bool // other tables of tenants are no matter of it
 	role     string
 	steps    []*removal
 	paths    []string // of the steps
@@ -27,13 +28,31 @@ type PurgeInspection struct {
 // contradicts is in the checks. The error is a [*tenant.Error] where what was given names no tenant; any other is for a
 // catalog that cannot be read, or a purge that is wrong by itself.
 func InspectPurge(ctx context.Context, db *DB, p policy.Purge, of string) (*PurgeInspection, error) {
+	return inspectPurge(ctx, db, &PurgeInspection{Purge: p, Tenant: of}, saysTenant(of))
+}
+
+// InspectOwnPurge is [InspectPurge] for a component that removes a tenant's rows from tables of its own: that the database
+// has other tables with such a column, which the purge does not name, is no finding.
+func InspectOwnPurge(ctx context.Context, db *DB, p policy.Purge, of string) (*PurgeInspection, error) {
+	return inspectPurge(ctx, db, &PurgeInspection{Purge: p, Tenant: of, own: true}, saysTenant(of))
+}
+
+// CheckPurge makes all the checks of [InspectPurge] but those of a tenant's name. What it returns opens nothing: its Open
+// is an error.
+func CheckPurge(ctx context.Context, db *DB, p policy.Purge) (*PurgeInspection, error) {
+	return inspectPurge(ctx, db, &PurgeInspection{Purge: p}, nil)
+}
+
+// inspectPurge fills the inspection. none is why what was given names no tenant.
+func inspectPurge(ctx context.Context, db *DB, i *PurgeInspection, none error) (*PurgeInspection, error) {
+	p := i.Purge
 	if ps := p.Problems(); len(ps) > 0 {
 		return nil, fmt.Errorf("purge %s: %s", p.Name, ps[0])
 	}
-	if err := saysTenant(of); err != nil {
-		return nil, err
+	if none != nil {
+		return nil, none
 	}
-	i := &PurgeInspection{Purge: p.WithDefaults(), Tenant: of}
+	i.Purge = p.WithDefaults()
 	// The catalog's functions wait for a table that is locked as a whole; not for longer than a batch would.
 	bounds := fmt.Sprintf("SELECT set_config('lock_timeout', '%s', true), set_config('statement_timeout', '%s', true)", millis(i.Purge.Timeouts.Lock), millis(i.Purge.Timeouts.Statement))
 	var no *tenant.Error
@@ -42,8 +61,29 @@ func InspectPurge(ctx context.Context, db *DB, p policy.Purge, of string) (*Purg
 	} else if err != nil {
 		return nil, fmt.Errorf("inspect purge %s: %w", p.Name, err)
 	}
-	i.Checks = i.findings.checks
+	i.Checks = fixedOnce(i.findings.checks)
 	return i, nil
+}
+
+// fixedOnce leaves the statement that builds an index to one of the checks that ask for it: the first that refuses, or the
+// first.
+func fixedOnce(checks []Check) []Check {
+	keeps := map[string]int{}
+	for n, c := range checks {
+		if !strings.HasPrefix(c.Fix, "CREATE INDEX") {
+			continue
+		}
+		at, ok := keeps[c.Fix]
+		switch {
+		case !ok:
+			keeps[c.Fix] = n
+			continue
+		case c.Result == Refused && checks[at].Result != Refused:
+			keeps[c.Fix], n = n, at
+		}
+		checks[n].Fix = ""
+	}
+	return checks
 }
 
 // Refused lists the checks that refuse the purge; none means that it may run.
@@ -51,8 +91,11 @@ func (i *PurgeInspection) Refused() []Check {
 	return slices.DeleteFunc(slices.Clone(i.Checks), func(c Check) bool { return c.Result != Refused })
 }
 
-// Open returns what removes the tenant, or a [*RefusedError].
+// Open returns what removes the tenant, or a [*RefusedError] with the checks that refuse it.
 func (i *PurgeInspection) Open(db *DB) (*Purge, error) {
+	if i.Tenant == "" {
+		return nil, fmt.Errorf("purge %s was checked for no tenant; inspect it for one", i.Purge.Name)
+	}
 	if r := i.Refused(); len(r) > 0 {
 		return nil, &RefusedError{Purge: i.Purge.Name, Checks: r}
 	}
@@ -104,6 +147,9 @@ func (i *PurgeInspection) inspect(ctx context.Context, q query) error {
 		return nil
 	}
 	i.checkWalks()
+	if i.Tenant == "" {
+		return nil
+	}
 	return i.checkTenant(ctx, q, whom)
 }
 

@@ -82,19 +82,21 @@ func purgeChecks() []purgeCheck {
 			[]Check{warning("foreign key", "tables.0.children.0", "no foreign key leads from public.lines to public.orders by (order_id): rows whose row of public.orders is gone already cannot be found", "")}},
 		{"a large child without an index", ranked + "ALTER TABLE lines ADD FOREIGN KEY (order_id) REFERENCES orders; DROP INDEX lines_order_id_idx; UPDATE pg_class SET reltuples = 1e6 WHERE relname = 'lines'", withChild(purgeOf("orders"), lines), []Check{
 			refused("foreign key", "tables.0", "lines_order_id_fkey of public.lines (order_id) has no index; each row removed from public.orders scans it", `CREATE INDEX CONCURRENTLY ON "public"."lines" ("order_id");`),
-			refused("index", "tables.0.children.0", "no index of public.lines leads with (order_id); each row of public.orders scans it", `CREATE INDEX CONCURRENTLY ON "public"."lines" ("order_id");`),
+			refused("index", "tables.0.children.0", "no index of public.lines leads with (order_id); each row of public.orders scans it", ""),
 		}},
 		{"a small child without an index", ranked + "DROP INDEX lines_order_id_idx; ALTER TABLE lines ADD FOREIGN KEY (order_id) REFERENCES orders", withChild(purgeOf("orders"), lines), []Check{
 			warning("foreign key", "tables.0", "lines_order_id_fkey of public.lines (order_id) has no index; each row removed from public.orders scans it, which is small now", "... (\"order_id\");"),
-			warning("index", "tables.0.children.0", "no index of public.lines leads with (order_id); each row of public.orders scans it, which is small now", "... (\"order_id\");"),
+			warning("index", "tables.0.children.0", "no index of public.lines leads with (order_id); each row of public.orders scans it, which is small now", ""),
 		}},
 
 		{"an index that does not order", "CREATE TABLE users (tenant_id text, id int PRIMARY KEY); CREATE INDEX u ON users (tenant_id)", users,
 			[]Check{warning("index", "tables.0", "u leads with tenant_id and does not order the rows of one tenant; each batch walks what those before it have left", `CREATE INDEX CONCURRENTLY ON "public"."users" ("tenant_id", "id");`)}},
 		{"no index", "CREATE TABLE users (tenant_id text, id int PRIMARY KEY); INSERT INTO users SELECT 'a', g FROM generate_series(1, 1000) g", users,
-			[]Check{warning("index", "tables.0", "no index of public.users leads with tenant_id; all of its 5 pages are read, 1024 of them a batch", `CREATE INDEX CONCURRENTLY ON "public"."users" ("tenant_id", "id");`)}},
+			[]Check{warning("index", "tables.0", "no index of public.users leads with tenant_id; all of its 5 pages are read, 1024 of them a batch at most", `CREATE INDEX CONCURRENTLY ON "public"."users" ("tenant_id", "id");`)}},
+		{"no index, and one page", "CREATE TABLE users (tenant_id text, id int); INSERT INTO users VALUES ('a', 1)", users,
+			[]Check{warning("index", "tables.0", "no index of public.users leads with tenant_id; its one page is read", `CREATE INDEX CONCURRENTLY ON "public"."users" ("tenant_id");`)}},
 		{"no index, and no key", "CREATE TABLE users (tenant_id text, id int)", users,
-			[]Check{warning("index", "tables.0", "no index of public.users leads with tenant_id; all of its 0 pages are read, 1024 of them a batch", `CREATE INDEX CONCURRENTLY ON "public"."users" ("tenant_id");`)}},
+			[]Check{warning("index", "tables.0", "no index of public.users leads with tenant_id; all of its 0 pages are read, 1024 of them a batch at most", `CREATE INDEX CONCURRENTLY ON "public"."users" ("tenant_id");`)}},
 
 		{"a wrong order", usersAndPosts, purgeOf("users", "posts"),
 			[]Check{refused("order", "tables.1", "public.posts refers to public.users by posts_author_fkey, and stands after it", "tables in this order: public.posts, public.users")}},
@@ -157,6 +159,19 @@ func TestPurgeChecks(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := slices.DeleteFunc(slices.Clone(i.Checks), func(c Check) bool { return c.Result == OK })
+			without, err := CheckPurge(t.Context(), Conn(conn), c.purge)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, "checked without a tenant", without.Checks, i.Checks)
+			if _, err := without.Open(Conn(conn)); err == nil || as[*RefusedError](err) || !strings.Contains(err.Error(), "checked for no tenant") {
+				t.Errorf("a check without a tenant opens: %v", err)
+			}
+			own, err := InspectOwnPurge(t.Context(), Conn(conn), c.purge, "acme")
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, "of a component's own", own.Checks, slices.DeleteFunc(slices.Clone(i.Checks), func(c Check) bool { return c.Name == "forgotten" }))
 			matches := func(want, have string) bool {
 				if before, after, ok := strings.Cut(want, "..."); ok {
 					return strings.HasPrefix(have, before) && strings.HasSuffix(have, after)

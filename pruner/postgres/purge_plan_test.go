@@ -27,7 +27,7 @@ INSERT INTO plans SELECT id, (enum_range(NULL::plan))[1 + id %% 2] FROM runs;
 func purgePlanValues(s *removal, limit int) map[string]string {
 	v := s.values(limit, max(1, limit/firstLook), spot{})
 	for i := range s.keys {
-		v[argKey+strconv.Itoa(i)], v[argWhose+strconv.Itoa(i)] = "100", "100"
+		v[argKey+strconv.Itoa(i)], v[argWhose+strconv.Itoa(i)], v[argEdge+strconv.Itoa(i)] = "100", "100", "1000000"
 		if s.keys[i].typname == "text" {
 			v[argKey+strconv.Itoa(i)], v[argWhose+strconv.Itoa(i)] = "acme", "acme"
 		}
@@ -74,6 +74,9 @@ func purgePlanFaults(s *removal, name string, e explained) (faults []string) {
 		case alias == "e":
 			count["range"]++
 			s.rangeFaults(n, name, fault, scansPages)
+		case alias == "l":
+			count["last row"]++
+			s.edgeFaults(n, fault)
 		case alias == "d" || alias == "p" && n.Relation == s.table().name.Table:
 			byAddress(n, "rows by address")
 		case alias == "x":
@@ -119,6 +122,9 @@ func purgePlanFaults(s *removal, name string, e explained) (faults []string) {
 	switch {
 	case strings.HasPrefix(name, "pick"), strings.HasPrefix(name, "step"):
 		want["range"] = 1
+		if s.edged(purgeForms(s)[name]) {
+			want["last row"] = 1
+		}
 		if strings.HasPrefix(name, "pick") {
 			want["rows by address"] = len(s.chain)
 		}
@@ -138,6 +144,16 @@ func purgePlanFaults(s *removal, name string, e explained) (faults []string) {
 		}
 	}
 	return faults
+}
+
+// edgeFaults are those of how the tenant's last row is found: at the end of the index of the walk.
+func (s *removal) edgeFaults(n *node, fault func(string, ...any)) {
+	if n.Type != "Index Scan" && n.Type != "Index Only Scan" || n.Index != s.index || n.Filter != "" {
+		fault("the last row is read by %s of %s, and searched for %q", n.Type, n.Index, n.Filter)
+	}
+	if col := regexp.QuoteMeta(plainIdent(s.column().name)); !regexp.MustCompile(`^\(` + col + `\)?(::text)? <= [^()]+(\(\w+\))?[^()]*\)$`).MatchString(n.Cond) {
+		fault("the index condition of the last row is %q", n.Cond)
+	}
 }
 
 // rangeFaults are those of how the tenant's rows are found.
@@ -177,11 +193,16 @@ func (s *removal) rangeFaults(n *node, name string, fault func(string, ...any), 
 		if n.Filter != "" {
 			fault("the range is searched for %q", n.Filter)
 		}
-		has(`[( ]` + col + `\)?(::text)? <= `)
-		if strings.HasSuffix(name, "_next") {
-			has(`[( ]` + col + `(,|\)? > )`)
-		} else {
+		switch {
+		case !strings.HasSuffix(name, "_next"):
 			has(`[( ]` + col + `\)?(::text)? >= `)
+			has(`[( ]` + col + `\)?(::text)? <= `)
+		case s.alone():
+			has(`[( ]` + col + `\)?(::text)? > `)
+			has(`[( ]` + col + `\)?(::text)? <= `)
+		default:
+			has(`ROW\(` + col + `(::text)?, [^()]+\) > ROW\(`)
+			has(`ROW\(` + col + `(::text)?, [^()]+\) <= ROW\(`)
 		}
 	}
 }
@@ -271,6 +292,11 @@ func TestPlanFaultsOfPurges(t *testing.T) {
 		{"purge_key", "pick_next", "ALTER TABLE runs DROP CONSTRAINT runs_pkey; CREATE INDEX other ON runs (id)", nil, "the range is read"},
 		{"purge_key", "pick", "", re(`e\."tenant_id" >= (\S+)`, "e.\"tenant_id\" >= $1 AND e.\"note\" <> 'x'"), "the range is searched for"},
 		{"purge_key", "pick", "", re(`ORDER BY e\."tenant_id", e\."id"`, `ORDER BY e."note"`), "runs is sorted"},
+		{"purge_key", "pick", "", re(`ORDER BY l\."tenant_id" DESC`, `ORDER BY l."note" DESC, l."tenant_id"`), "runs is sorted"},
+		{"purge_key", "pick", "", re(`l\."tenant_id" <= (\S+)`, "($1) IS NOT NULL"), "the index condition of the last row"},
+		{"purge_key", "pick", "", re(`AND \(SELECT true FROM seen s LIMIT 1\)`, "AND l.\"note\" <> 'x'"), "searched for"},
+		{"purge_child", "pick", "ALTER TABLE orders DROP CONSTRAINT orders_tenant_id_id_key", nil, "the last row is read by"},
+		{"purge_key", "pick_next", "", re(`<= (\([^\n]*?\))  --`, "IS DISTINCT FROM $1  --"), "has no ROW"},
 		{"purge_index", "pick", "DROP INDEX marks_tenant", nil, "the range is read by Seq Scan"},
 		{"purge_pages", "pick", "", re(`e\.ctid < (\S+) `, "($1) IS NOT NULL "), "the pages are read by Tid Range Scan"},
 		{"purge_pages", "pick", "CREATE INDEX ON logs (org); SET LOCAL enable_tidscan = off", re(`\(e\."org" = (\S+)\) IS TRUE`, `e."org" = $1`), "the pages are read by Index Scan"},

@@ -22,6 +22,7 @@ const (
 	argTenant = "tenant" // text, cast to the type of the column that says whose a row is
 	argGate   = "gate"   // bigint: what keeps two purges of one tenant apart
 	argKey    = "key"    // key0, key1, ..: the last key so far
+	argEdge   = "edge"   // edge0, edge1, ..: the last key of the tenant when the pass began
 	argFrom   = "from"   // tid, exclusive: where a pass by pages is
 	argUntil  = "until"  // tid, exclusive: where its batch ends
 	argWhose  = "whose"  // whose0, whose1, ..: the key, or whose: the address, of the row that is emptied
@@ -93,6 +94,9 @@ func (s *removal) pickSQL(f form) statement {
 	} else {
 		s.ownRows(r, f)
 	}
+	if s.edged(f) {
+		s.edge(r)
+	}
 	if f.locks() {
 		s.mine(r)
 	}
@@ -134,9 +138,9 @@ func (s *removal) walkSQL(r *renderer, f form, limit string) {
 	case byKey:
 		// Two bounds and no equality: it would leave the key alone to order by, and the planner free to walk another index on
 		// that, past the rows of every other tenant.
-		have, last, order := []string{col}, []string{s.value(r)}, []string{col}
-		if s.keys[0].name == s.column().name { // it is a key by itself
-			have, last, order = nil, nil, nil
+		have, last, edge, order := []string{col}, []string{s.value(r)}, []string{s.value(r)}, []string{col}
+		if s.alone() {
+			have, last, edge, order = nil, nil, nil, nil
 		}
 		for i, k := range s.keys {
 			name := "e." + ident(k.name)
@@ -144,13 +148,20 @@ func (s *removal) walkSQL(r *renderer, f form, limit string) {
 			if f.next {
 				last = append(last, r.arg(argKey+strconv.Itoa(i), "text")+"::"+k.typ)
 			}
+			if f.next && !s.alone() {
+				edge = append(edge, r.arg(argEdge+strconv.Itoa(i), "text")+"::"+k.typ)
+			}
 		}
 		if f.next {
 			r.line("   WHERE (%s) > (%s)  -- whose, after the batch before", strings.Join(have, ", "), strings.Join(last, ", "))
 		} else {
 			r.line("   WHERE %s >= %s  -- whose", col, s.value(r))
 		}
-		r.line("     AND %s <= %s", col, s.value(r))
+		if f.next && !s.alone() {
+			r.line("     AND (%s) <= (%s)  -- up to the last one when the pass began", strings.Join(have, ", "), strings.Join(edge, ", "))
+		} else {
+			r.line("     AND %s <= %s", col, s.value(r))
+		}
 		r.line("%s", gated)
 		r.line("   ORDER BY %s LIMIT %s", strings.Join(order, ", "), r.arg(limit, "int"))
 	case byIndex:
@@ -164,6 +175,33 @@ func (s *removal) walkSQL(r *renderer, f form, limit string) {
 		r.line("%s", gated)
 		r.line("   LIMIT %s", r.arg(limit, "int"))
 	}
+}
+
+// alone reports whether the column that says whose a row is is a key by itself: a tenant has one row at most.
+func (s *removal) alone() bool { return s.keys[0].name == s.column().name }
+
+// edged reports whether a batch reads the last key of the tenant.
+func (s *removal) edged(f form) bool {
+	return s.walk == byKey && !s.alone() && !f.next && !f.one
+}
+
+// edge is where a pass by key ends: the last row of the tenant as it begins, by the same index from behind. Without it, a
+// writer that adds larger keys faster than batches go would keep the pass from ending.
+func (s *removal) edge(r *renderer) {
+	some := "seen"
+	if s.child() {
+		some = "page"
+	}
+	col := "l." + ident(s.column().name)
+	order := []string{col + " DESC"}
+	for _, k := range s.keys {
+		order = append(order, "l."+ident(k.name)+" DESC")
+	}
+	r.cte("edge", "the last row of the tenant as the pass begins: larger keys that come meanwhile are for the next one")
+	r.line("  SELECT %s FROM ONLY %s l", strings.Join(s.keysAs("l"), ", "), tableName(s.top().name))
+	r.line("   WHERE %s <= %s", col, s.value(r))
+	r.line("     AND (SELECT true FROM %s s LIMIT 1)  -- who has none, or lost the gate, reads nothing", some)
+	r.line("   ORDER BY %s LIMIT 1", strings.Join(order, ", "))
 }
 
 // mine locks the rows: FOR UPDATE, so that a new row that refers to one of them has to wait, or is waited for elsewhere.
@@ -273,15 +311,22 @@ func (s *removal) places(r *renderer, f form) {
 			r.line("     , (SELECT coalesce(array_agg(s.tid), '{}')::text FROM seen s) AS last")
 		}
 	}
-	s.pagesNow(r)
+	s.ends(r, f)
 }
 
-// pagesNow answers how many pages the table has, where it is read by pages.
-func (s *removal) pagesNow(r *renderer) {
-	if s.walk == byPages {
-		r.line("     , pg_relation_size(%s) / current_setting('block_size')::bigint AS pages", fmt.Sprintf("%s::regclass", literal(tableName(s.top().name))))
-	} else {
-		r.line("     , NULL::bigint AS pages")
+// ends answers where a pass that begins now is to end: behind the last key; behind the last page; or, where no index orders
+// the rows and where those of one row are emptied, after as many rows as the table has room for.
+func (s *removal) ends(r *renderer, f form) {
+	size := func(t *table) string { return "pg_relation_size(" + literal(tableName(t.name)) + "::regclass)" }
+	switch {
+	case s.edged(f):
+		r.line("     , (SELECT %s FROM edge e) AS ends  -- the last key", s.keyText("e"))
+	case f.one || s.walk == byIndex:
+		r.line("     , %s AS ends  -- the bytes in which its rows are", size(s.table()))
+	case s.walk == byPages:
+		r.line("     , %s / current_setting('block_size')::bigint AS ends  -- its pages", size(s.top()))
+	default:
+		r.line("     , NULL::text AS ends")
 	}
 }
 

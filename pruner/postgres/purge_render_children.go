@@ -23,7 +23,7 @@ func (s *removal) page(r *renderer, f form) {
 		order := ""
 		if s.walk == byKey {
 			names := []string{"e." + ident(s.column().name)}
-			if s.keys[0].name == s.column().name {
+			if s.alone() {
 				names = nil
 			}
 			for _, k := range s.keys {
@@ -164,7 +164,7 @@ func (s *removal) childPlaces(r *renderer, f form) {
 	}
 	if !f.one {
 		r.line("     , (SELECT %s FROM page p, cut WHERE p.n < cut.n ORDER BY %s DESC LIMIT 1) AS last", place, order)
-		s.pagesNow(r)
+		s.ends(r, f)
 		r.line("     , (SELECT %s FROM page p, cut WHERE p.n = 1 AND cut.n = 1) AS wide  -- has more of them than fit", place)
 		r.line("     , (SELECT count(*) FROM page p WHERE p.n >= (SELECT c.n FROM cut c)) AS rest, (SELECT count(*) FROM page p) AS page")
 		return
@@ -182,7 +182,7 @@ func (s *removal) childPlaces(r *renderer, f form) {
 	default:
 		r.line("     , (SELECT coalesce(array_agg(s.tid), '{}')::text FROM seen s) AS last")
 	}
-	s.pagesNow(r)
+	s.ends(r, f)
 	r.line("     , NULL::text AS wide, 0 AS rest, 1 AS page")
 }
 

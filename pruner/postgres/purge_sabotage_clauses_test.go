@@ -23,6 +23,7 @@ var purgeSpellings = []struct {
 
 func purgeClauses() []purgeClause {
 	each, vetoed := eachOnce("each row is examined once", "", nil, 7), eachOnce("each row is examined once, and some stay", vetoes, map[string]int{"runs": 6, "marks": 6, "logs": 6, "parts": 6, "lines": 3, "orders": -1}, 4)
+	few := eachOnce("each row is examined once, all of them by one batch", "", nil, 1000)
 	pick := func(name, query string, edit func(string) string, v purgeVictim) purgeClause {
 		return purgeClause{"pick, " + query + ": " + name, "pick", inQuery(query, edit), v}
 	}
@@ -35,13 +36,17 @@ func purgeClauses() []purgeClause {
 		add(
 			pick("gated", q, re(`(?m)^     AND \(SELECT g\.ok FROM gate g\)$`, ""), shut),
 			pick("whose, from", q, re(`e\."tenant_id" >= (\S+)`, "($1) IS NOT NULL"), each),
-			pick("whose, to", q, re(`e\."tenant_id" <= (\S+)`, "($1) IS NOT NULL"), each),
+			pick("whose, to", q, re(`e\."tenant_id" <= (\S+)`, "($1) IS NOT NULL"), few),
 			pick("the cursor", q, re(`\(e\."tenant_id", e\."id"\) > (\([^\n]*?\))  --`, "(e.\"tenant_id\", e.\"id\") >= $1  --"), vetoed),
+			pick("to the edge", q, re(`\((e\."tenant_id"), e\."id"\) <= \((\S+), ([^\n]*?)\)  --`, "$1 <= $2 AND ($3) IS NOT NULL  --"), edges),
 			pick("in order", q, re(`(?m)^   ORDER BY e\."tenant_id", e\."id"`, `   ORDER BY md5(e."id"::text)`), each),
 			pick("ONLY", q, re("FROM ONLY", "FROM"), purgedHeirs),
 		)
 	}
 	add(
+		pick("whose", "edge", re(`l\."tenant_id" <= (\S+)`, "($1) IS NOT NULL"), edges),
+		pick("from behind", "edge", re(`ORDER BY l\."tenant_id" DESC, l\."id" DESC`, `ORDER BY l."tenant_id" DESC, l."id"`), edges),
+		pick("the tenant from behind", "edge", re(`ORDER BY l\."tenant_id" DESC, `, `ORDER BY l."tenant_id", `), edges),
 		pick("the limit", "seen", re(`(?m)LIMIT (\S+)$`, "LIMIT 2 * $1"), each),
 		pick("the rows looked at", "page", re(`(?m)LIMIT (\S+)$`, "LIMIT 2 * $1"), each),
 		pick("whose, by index", "seen", re(`WHERE e\."tenant_id" = (\S+)`, "WHERE ($1) IS NOT NULL"), each),
@@ -89,7 +94,9 @@ func purgeClauses() []purgeClause {
 		pick("more than fit, the first", "", re(`WHERE p\.n = 1 AND cut\.n = 1`, "WHERE cut.n = 1 ORDER BY p.n DESC LIMIT 1"), purgeChunks),
 		pick("the rest of the page", "", re(`\(SELECT count\(\*\) FROM page p WHERE p\.n >= \(SELECT c\.n FROM cut c\)\) AS rest`, "0 AS rest"), each),
 		pick("the length of the page", "", re(`\(SELECT count\(\*\) FROM page p\) AS page`, "0 AS page"), each),
-		pick("the pages of the table", "", re(`pg_relation_size\(\S+\) / current_setting\('block_size'\)::bigint AS pages`, "1::bigint AS pages"), fewPages),
+		pick("the last key when it begins", "", re(`\(SELECT to_json\(ARRAY\[e\.k0::text\]::text\[\]\)::text FROM edge e\) AS ends`, "NULL::text AS ends"), edges),
+		pick("the pages of the table", "", re(`pg_relation_size\(\S+\) / current_setting\('block_size'\)::bigint AS ends`, "1::bigint AS ends"), fewPages),
+		pick("the room of the table", "", re(`pg_relation_size\(\S+\) AS ends`, "0::bigint AS ends"), each),
 
 		purgeClause{"delete: what was picked", "delete", re(`d\.ctid = ANY \(current_setting\('prunectl\.picked'\)::tid\[\]\)`, "true"), each},
 		purgeClause{"delete: nothing refers to it", "delete", re(`(?m)^   AND \(SELECT true FROM ONLY "public"\."returns" [^\n]*\n`, ""), racing("a row that another tenant's refers to")},
@@ -135,6 +142,7 @@ var purgeLeftOut = []struct{ statement, clause, why string }{
 	{"pick", `^held\d: FROM ONLY`, "an heir's row at the address of one is locked for nothing, and decides nothing"},
 	{"pick", `^set_config\('prunectl.passed'$`, "an edit empties what it sets"},
 	{"after", "FROM ONLY t c", "it names what the delete was kept by, which asks of ONLY"},
+	{"pick", "FROM ONLY t l$", "an heir's last row: the pass ends a little later"},
 	{"look", "^LIMIT", "a reading less: what is counted is cut to the bound"},
 	{"pick", `cut\.n = 1`, "a cost: without it each row of a page is emptied by itself"},
 	{"pick", `SELECT s\.t FROM seen`, "a lock less, of rows that no row of the batch goes by"},

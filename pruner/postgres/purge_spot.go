@@ -17,7 +17,9 @@ type spot struct {
 	Begun  bool     `json:"begun"`            // it is not the beginning
 	Key    []string `json:"key,omitempty"`    // by key: the last one so far
 	At     string   `json:"at,omitempty"`     // by pages: the last address so far
+	Edge   []string `json:"edge,omitempty"`   // by key: the last one when the pass began
 	Pages  int64    `json:"pages,omitempty"`  // by pages: how many the table had when the pass began
+	Most   int64    `json:"most,omitempty"`   // by index, and in the row that is emptied: how many rows may still be examined
 	Passed string   `json:"passed,omitempty"` // tid[]: rows that stay, where no index orders them
 	One    []string `json:"one,omitempty"`    // the key, or the address, of the row that is emptied
 	Last   []string `json:"last,omitempty"`   // the last key of its rows so far
@@ -51,9 +53,14 @@ func (p spot) from() string {
 	return p.At
 }
 
-// until is the address before which it ends. A batch of few rows reads few pages: what runs into its timeout is halved.
+// until is the address before which it ends. A batch of few rows reads few pages: what runs into its timeout is halved. Pages
+// that the table did not have when the pass began are not read.
 func (p spot) until(limit int) string {
-	return pageStart(pageOf(p.from()) + int64(min(maxPages, limit)))
+	page := pageOf(p.from()) + int64(min(maxPages, limit))
+	if p.Pages > 0 {
+		page = min(page, p.Pages)
+	}
+	return pageStart(page)
 }
 
 // pageStart is before the first row of a page: rows are numbered from 1.
@@ -76,7 +83,7 @@ func (p spot) past() spot {
 	} else {
 		p.Key = p.One
 	}
-	p.One, p.Last, p.Passed = nil, nil, ""
+	p.One, p.Last, p.Passed, p.Most = nil, nil, "", 0
 	return p
 }
 
@@ -89,12 +96,30 @@ func texts(text string) (l []string) {
 	return l
 }
 
+// leastRow is what a row takes of a page at least, in bytes: its header, as it is aligned, and the pointer to it. A table has
+// room for so many rows; it has fewer, so that a pass which ends after as many is not cut short.
+const leastRow = 24 + 4
+
+// bound notes in the first batch of a pass where the pass ends, so that it does whoever goes on writing: what comes behind
+// that is found by the look, and is for the pass after it.
+func (s *removal) bound(next *spot, row purgeRow, examined int) {
+	switch {
+	case len(next.One) > 0 || s.walk == byIndex:
+		if next.Most == 0 {
+			next.Most = row.most / leastRow
+		}
+		next.Most -= int64(examined)
+	case s.walk == byPages && next.Pages == 0:
+		next.Pages = max(1, row.most)
+	case row.edge != nil:
+		next.Edge = texts(*row.edge)
+	}
+}
+
 // goOn says where the next batch goes on.
 func (s *removal) goOn(res *pruner.Result, row purgeRow, at spot, limit, look int) {
 	next := at
-	if s.walk == byPages && next.Pages == 0 {
-		next.Pages = max(1, row.pages)
-	}
+	s.bound(&next, row, res.Examined)
 	switch {
 	case len(at.One) > 0:
 		s.goOnInOne(res, row, &next, limit)
@@ -104,6 +129,7 @@ func (s *removal) goOn(res *pruner.Result, row purgeRow, at spot, limit, look in
 		res.End = s.rangeEnded(&next, limit)
 	case s.walk == byIndex:
 		next.Passed = join(at.Passed, row.passed)
+		res.End = next.Most <= 0
 	default:
 		s.place(&next, row.last)
 	}
@@ -156,7 +182,7 @@ func (s *removal) goOnByPage(res *pruner.Result, row purgeRow, next *spot, limit
 // goOnInOne goes on with the next rows of the row that is emptied, or behind it.
 func (s *removal) goOnInOne(res *pruner.Result, row purgeRow, next *spot, limit int) {
 	switch {
-	case res.Examined < limit:
+	case res.Examined < limit || next.Most <= 0:
 		*next = next.past()
 	case s.chunked():
 		next.Last = texts(*row.last)

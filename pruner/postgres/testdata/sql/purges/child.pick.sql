@@ -16,6 +16,11 @@ WITH gate AS MATERIALIZED (  -- one purge of a tenant at a time; the loser reads
               ELSE (SELECT count(*) + 1 FROM page p) END AS n
 ), seen AS MATERIALIZED (  -- what this batch examines
   SELECT f.* FROM found f, cut WHERE f.n < cut.n
+), edge AS MATERIALIZED (  -- the last row of the tenant as the pass begins: larger keys that come meanwhile are for the next one
+  SELECT l."id" AS k0 FROM ONLY "public"."orders" l
+   WHERE l."tenant_id" <= $2::text
+     AND (SELECT true FROM page s LIMIT 1)  -- who has none, or lost the gate, reads nothing
+   ORDER BY l."tenant_id" DESC, l."id" DESC LIMIT 1
 ), held0 AS MATERIALIZED (  -- by which they are the tenant's: it cannot move to another meanwhile
   SELECT d.ctid AS tid FROM ONLY "public"."orders" d
    WHERE d.ctid = ANY (ARRAY(SELECT s.t0 FROM seen s))
@@ -29,7 +34,7 @@ WITH gate AS MATERIALIZED (  -- one purge of a tenant at a time; the loser reads
 SELECT (SELECT count(*) FROM seen s) AS examined, (SELECT count(*) FROM mine m) AS picked, (SELECT g.ok FROM gate g) AS ok
      , set_config('prunectl.picked', (SELECT coalesce(array_agg(m.tid), '{}')::text FROM mine m), true)
      , (SELECT to_json(ARRAY[p.k0::text]::text[])::text FROM page p, cut WHERE p.n < cut.n ORDER BY p.n DESC LIMIT 1) AS last
-     , NULL::bigint AS pages
+     , (SELECT to_json(ARRAY[e.k0::text]::text[])::text FROM edge e) AS ends  -- the last key
      , (SELECT to_json(ARRAY[p.k0::text]::text[])::text FROM page p, cut WHERE p.n = 1 AND cut.n = 1) AS wide  -- has more of them than fit
      , (SELECT count(*) FROM page p WHERE p.n >= (SELECT c.n FROM cut c)) AS rest, (SELECT count(*) FROM page p) AS page
 -- $1: gate

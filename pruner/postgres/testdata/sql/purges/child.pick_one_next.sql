@@ -24,7 +24,7 @@ WITH gate AS MATERIALIZED (  -- one purge of a tenant at a time; the loser reads
 SELECT (SELECT count(*) FROM seen s) AS examined, (SELECT count(*) FROM mine m) AS picked, (SELECT g.ok FROM gate g) AS ok
      , set_config('prunectl.picked', (SELECT coalesce(array_agg(m.tid), '{}')::text FROM mine m), true)
      , (SELECT to_json(ARRAY[s.l0::text]::text[])::text FROM seen s ORDER BY s.l0 DESC LIMIT 1) AS last
-     , NULL::bigint AS pages
+     , pg_relation_size('"public"."lines"'::regclass) AS ends  -- the bytes in which its rows are
      , NULL::text AS wide, 0 AS rest, 1 AS page
 -- $1: gate
 -- $2: tenant

@@ -29,7 +29,7 @@ WITH gate AS MATERIALIZED (  -- one purge of a tenant at a time; the loser reads
 SELECT (SELECT count(*) FROM seen s) AS examined, (SELECT count(*) FROM mine m) AS picked, (SELECT g.ok FROM gate g) AS ok
      , set_config('prunectl.picked', (SELECT coalesce(array_agg(m.tid), '{}')::text FROM mine m), true)
      , (SELECT to_json(ARRAY[p.k0::text]::text[])::text FROM page p, cut WHERE p.n < cut.n ORDER BY p.n DESC LIMIT 1) AS last
-     , NULL::bigint AS pages
+     , NULL::text AS ends
      , (SELECT to_json(ARRAY[p.k0::text]::text[])::text FROM page p, cut WHERE p.n = 1 AND cut.n = 1) AS wide  -- has more of them than fit
      , (SELECT count(*) FROM page p WHERE p.n >= (SELECT c.n FROM cut c)) AS rest, (SELECT count(*) FROM page p) AS page
 -- $1: gate

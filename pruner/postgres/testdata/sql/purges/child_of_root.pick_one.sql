@@ -25,7 +25,7 @@ WITH gate AS MATERIALIZED (  -- one purge of a tenant at a time; the loser reads
 SELECT (SELECT count(*) FROM seen s) AS examined, (SELECT count(*) FROM mine m) AS picked, (SELECT g.ok FROM gate g) AS ok
      , set_config('prunectl.picked', (SELECT coalesce(array_agg(m.tid), '{}')::text FROM mine m), true)
      , set_config('prunectl.passed', (SELECT coalesce(array_agg(s.tid), '{}')::text FROM seen s), true) AS last
-     , NULL::bigint AS pages
+     , pg_relation_size('"public"."labels"'::regclass) AS ends  -- the bytes in which its rows are
      , NULL::text AS wide, 0 AS rest, 1 AS page
 -- $1: gate
 -- $2: tenant

@@ -3,16 +3,16 @@ WITH gate AS MATERIALIZED (  -- one purge of a tenant at a time; the loser reads
 ), page AS MATERIALIZED (  -- the tenant's next rows of "public.orders"
   SELECT e.ctid AS tid, e."id" AS k0, e."id" AS r0, row_number() OVER (ORDER BY e."tenant_id", e."id") AS n FROM ONLY "public"."orders" e
    WHERE (e."tenant_id", e."id") > ($2::text, $3::text::pg_catalog.int4)  -- whose, after the batch before
-     AND e."tenant_id" <= $2::text
+     AND (e."tenant_id", e."id") <= ($2::text, $4::text::pg_catalog.int4)  -- up to the last one when the pass began
      AND (SELECT g.ok FROM gate g)
-   ORDER BY e."tenant_id", e."id" LIMIT $4::int
+   ORDER BY e."tenant_id", e."id" LIMIT $5::int
 ), found AS MATERIALIZED (  -- the rows that refer to them, and one more than fit
   SELECT p.n, p.tid AS t0, c1.tid AS t1, c.tid FROM page p
    CROSS JOIN LATERAL (SELECT x.ctid AS tid, x."id" AS r0 FROM ONLY "public"."lines" x WHERE x."order_id" = p.r0 OFFSET 0) c1
    CROSS JOIN LATERAL (SELECT x.ctid AS tid FROM ONLY "public"."parts" x WHERE x."line_id" = c1.r0 OFFSET 0) c
-   LIMIT $5::int + 1
+   LIMIT $6::int + 1
 ), cut AS MATERIALIZED (  -- the first row of the page that is left for the next batch
-  SELECT CASE WHEN (SELECT count(*) FROM found f) > $5::int
+  SELECT CASE WHEN (SELECT count(*) FROM found f) > $6::int
               THEN (SELECT max(f.n) FROM found f)
               ELSE (SELECT count(*) + 1 FROM page p) END AS n
 ), seen AS MATERIALIZED (  -- what this batch examines
@@ -34,11 +34,12 @@ WITH gate AS MATERIALIZED (  -- one purge of a tenant at a time; the loser reads
 SELECT (SELECT count(*) FROM seen s) AS examined, (SELECT count(*) FROM mine m) AS picked, (SELECT g.ok FROM gate g) AS ok
      , set_config('prunectl.picked', (SELECT coalesce(array_agg(m.tid), '{}')::text FROM mine m), true)
      , (SELECT to_json(ARRAY[p.k0::text]::text[])::text FROM page p, cut WHERE p.n < cut.n ORDER BY p.n DESC LIMIT 1) AS last
-     , NULL::bigint AS pages
+     , NULL::text AS ends
      , (SELECT to_json(ARRAY[p.k0::text]::text[])::text FROM page p, cut WHERE p.n = 1 AND cut.n = 1) AS wide  -- has more of them than fit
      , (SELECT count(*) FROM page p WHERE p.n >= (SELECT c.n FROM cut c)) AS rest, (SELECT count(*) FROM page p) AS page
 -- $1: gate
 -- $2: tenant
 -- $3: key0
--- $4: look
--- $5: limit
+-- $4: edge0
+-- $5: look
+-- $6: limit

@@ -17,7 +17,7 @@ WITH gate AS MATERIALIZED (  -- one purge of a tenant at a time; the loser reads
 SELECT (SELECT count(*) FROM seen s) AS examined, (SELECT count(*) FROM seen m) AS picked, (SELECT g.ok FROM gate g) AS ok
      , NULL::text  -- stepped over: nothing is locked
      , (SELECT coalesce(array_agg(s.tid), '{}')::text FROM seen s) AS last
-     , NULL::bigint AS pages
+     , pg_relation_size('"public"."parts"'::regclass) AS ends  -- the bytes in which its rows are
      , NULL::text AS wide, 0 AS rest, 1 AS page
 -- $1: gate
 -- $2: tenant

@@ -15,7 +15,7 @@ WITH gate AS MATERIALIZED (  -- one purge of a tenant at a time; the loser reads
 SELECT (SELECT count(*) FROM seen s) AS examined, (SELECT count(*) FROM mine m) AS picked, (SELECT g.ok FROM gate g) AS ok
      , set_config('prunectl.picked', (SELECT coalesce(array_agg(m.tid), '{}')::text FROM mine m), true)
      , set_config('prunectl.passed', (SELECT coalesce(array_agg(s.tid), '{}')::text FROM seen s), true) AS last
-     , NULL::bigint AS pages
+     , pg_relation_size('"public"."marks"'::regclass) AS ends  -- the bytes in which its rows are
 -- $1: gate
 -- $2: tenant
 -- $3: passed

@@ -15,7 +15,7 @@ WITH gate AS MATERIALIZED (  -- one purge of a tenant at a time; the loser reads
 SELECT (SELECT count(*) FROM seen s) AS examined, (SELECT count(*) FROM mine m) AS picked, (SELECT g.ok FROM gate g) AS ok
      , set_config('prunectl.picked', (SELECT coalesce(array_agg(m.tid), '{}')::text FROM mine m), true)
      , (SELECT max(s.tid)::text FROM seen s) AS last
-     , pg_relation_size('"public"."plans"'::regclass) / current_setting('block_size')::bigint AS pages
+     , pg_relation_size('"public"."plans"'::regclass) / current_setting('block_size')::bigint AS ends  -- its pages
 -- $1: gate
 -- $2: from
 -- $3: until
