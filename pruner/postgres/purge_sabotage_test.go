@@ -39,18 +39,20 @@ type purgeBench struct {
 	admin   *pgx.Conn
 	clause  purgeClause
 	touched bool
-	taken   map[[3]string]bool // statement, query and text of what the edit took out
+	taken   map[piece]bool // what the edit took out
+	seen    seen           // what runs while nothing is taken out
 }
 
 // statement has the edit, and says what it took.
 func (b *purgeBench) statement(name, sql string) string {
+	b.seen.saw(name, sql)
 	if b.clause.edit == nil || b.clause.step != name {
 		return sql
 	}
 	edited := b.clause.edit(sql)
 	b.touched = b.touched || edited != sql
 	for _, p := range clausetext.Taken(sql, edited, spelledPurge) {
-		b.taken[[3]string{name, p.Part, p.Text}] = true
+		b.taken[piece{name, p}] = true
 	}
 	return edited
 }
@@ -309,7 +311,7 @@ var grandchildren = purgeVictim{"the row of a grandchild's row moves", func(ctx 
 }}
 
 // saysWhy holds what is said of what stays.
-var saysWhy = purgeVictim{"what keeps a row is saysWhy", func(ctx context.Context, b *purgeBench) error {
+var saysWhy = purgeVictim{"what keeps a row is said", func(ctx context.Context, b *purgeBench) error {
 	p, err := b.open(shopTables+shopRows+`CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN IF OLD.id IN (3, 102) THEN RETURN NULL; END IF; RETURN OLD; END';
 CREATE TRIGGER veto BEFORE DELETE ON orders FOR EACH ROW EXECUTE FUNCTION keep(); CREATE TRIGGER vetoed BEFORE DELETE ON lines FOR EACH ROW EXECUTE FUNCTION keep(); INSERT INTO returns VALUES (212, 'other', 2)`, shop(), "acme")
 	if err != nil {
