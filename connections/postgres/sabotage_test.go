@@ -26,9 +26,6 @@ var update = flag.Bool("update", false, "write this package's part of docs/sabot
 
 // TestSabotage takes each clause of each statement of the store out, and has a named check notice.
 func TestSabotage(t *testing.T) {
-	if testing.Short() {
-		t.Skip("what a clause is there for does not depend on the server")
-	}
 	sabotage.Suite{
 		Package: "connections/postgres", Statements: postgres.Statements("public"), Edits: edits(), Victims: slices.Sorted(maps.Keys(victims)),
 		Run: func(t *testing.T, victim, statement, sql string) error {

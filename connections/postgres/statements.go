@@ -47,7 +47,7 @@ SELECT ` + shown + `
 
 		// $1 tenant, $2 id, $3 name, $4 settings, null to leave each as it is, $5 whether $6 is the secret. That the
 		// connection is not revoked is asked of the newest version of its row, also where this waited for somebody; the time
-		// is that after the wait.
+		// is that after the wait, where the row was changed meanwhile.
 		update: `
 UPDATE ` + table + ` AS c
    SET name = coalesce($3::text, c.name),
