@@ -15,7 +15,7 @@ import (
 
 // writersSQL lists who has written to one of the tables in a transaction that is still open: the locks that INSERT, UPDATE
 // and DELETE take, and stronger ones but those of VACUUM and of building an index. It is the statement that takes the
-// snapshot, so that what is not in the snapshot is in the list.
+// snapshot, so that who is not in the snapshot is in the list, but for those who end in the instant between the two.
 const writersSQL = `
 SELECT clock_timestamp(), coalesce(w.pid, 0), coalesce(w.app, ''), coalesce(w.oid, 0)
   FROM (SELECT true) one
