@@ -26,6 +26,9 @@ const (
 // noBackend says that no session of the database is at work but the one that asks.
 const noBackend = "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'active')"
 
+// noTransaction says that none is in a transaction, at work or idle.
+const noTransaction = "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL)"
+
 // TestCancelInside cancels a batch that waits for a row: nothing is counted and nothing is gone, no session goes on with
 // it, and the pool serves the next batch.
 func TestCancelInside(t *testing.T) {
