@@ -203,6 +203,9 @@ func TestPlansOfParents(t *testing.T) {
 
 // TestPlanFaultsOfParents proves the rules: with an index gone, or a clause, each finds what it is there for.
 func TestPlanFaultsOfParents(t *testing.T) {
+	if testing.Short() {
+		t.Skip("that a rule notices does not depend on the server")
+	}
 	conn := parentDB.New(t).Conn(t)
 	mustExec(t, conn, parentRows(300))
 	mustExec(t, conn, "ANALYZE")
