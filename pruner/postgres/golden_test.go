@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -201,7 +200,7 @@ func TestGolden(t *testing.T) {
 	db := specimenDB.New(t)
 	conn := db.Conn(t)
 	maps.Copy(kept, rowKept)
-	used := map[string]bool{}
+	kind := goldens{}
 	for _, sp := range specimens() {
 		arm := sp.open(t, Conn(conn))
 		all := statementsOf(arm)
@@ -210,52 +209,9 @@ func TestGolden(t *testing.T) {
 				t.Errorf("%s: the server refuses %s: %v\n%s", sp.name, name, err, all[name].sql)
 			}
 		}
-		for _, name := range kept[sp.name] {
-			st, ok := all[name]
-			if !ok {
-				t.Errorf("%s has no statement %s", sp.name, name)
-				continue
-			}
-			file := filepath.Join("testdata", "sql", sp.name+"."+name+".sql")
-			used[file] = true
-			text := oid.ReplaceAllString(st.sql, "$1(<oid>)")
-			for i, a := range st.args {
-				text += fmt.Sprintf("-- $%d: %s\n", i+1, a)
-			}
-			if *update {
-				if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				continue
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Errorf("%v; review the statement and write it with -update", err)
-				continue
-			}
-			if string(want) != text {
-				t.Errorf("%s differs from %s; review it and write it with -update:\n%s", name, file, text)
-			}
-		}
+		kind.hold(t, filepath.Join("testdata", "sql", sp.name), all, kept[sp.name])
 	}
-	files, err := filepath.Glob(filepath.Join("testdata", "sql", "*.sql"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		switch {
-		case used[f] || strings.HasPrefix(filepath.Base(f), "parents_"): // TestGoldenParents has those
-		case *update:
-			if err := os.Remove(f); err != nil {
-				t.Fatal(err)
-			}
-		default:
-			t.Errorf("%s is the copy of no statement", f)
-		}
-	}
+	kind.whole(t, filepath.Join("testdata", "sql", "*.sql"), regexp.MustCompile("/parents_")) // TestGoldenParents has those
 }
 
 // TestLint holds every statement of every specimen to the rules that keep such text right.

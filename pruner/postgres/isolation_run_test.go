@@ -120,3 +120,44 @@ func holdOrders(t *testing.T, name, golden string, orders []order, outs []string
 		t.Errorf("another output than %s:\n%s", file, got)
 	}
 }
+
+// readBatches takes the answers of the batches of the sessions s and t out of an output, in the order in which they end, and
+// has the engine count them, n answers a batch. sessionOf says whose a step is, and whether a batch begins with it; isLeft
+// tells the row that says what is left.
+func readBatches(out string, n int, sessionOf func(step string) (session string, begins bool), isLeft func(head answer, session string) bool,
+	count func([]answer) (pruner.Result, error),
+) (counts []pruner.Result, left string, err error) {
+	answers := map[string][]answer{}
+	session := ""
+	lines := strings.Split(out, "\n")
+	for i, line := range lines {
+		if name, ok := strings.CutPrefix(line, "step "); ok {
+			name, _, _ = strings.Cut(name, ":")
+			var begins bool
+			if session, begins = sessionOf(name); begins && !strings.Contains(line, "completed>") {
+				answers[session] = nil
+			}
+		}
+		head := fields(line)
+		if i+2 >= len(lines) || !strings.HasPrefix(lines[i+1], "--") && !strings.HasPrefix(lines[i+1], "-+") || strings.HasPrefix(line, "--") {
+			continue
+		}
+		row := fields(lines[i+2])
+		switch {
+		case isLeft(head, session):
+			left = row[0].text
+			continue
+		case session != "s" && session != "t":
+			continue
+		}
+		answers[session] = append(answers[session], row)
+		if len(answers[session]) == n {
+			res, err := count(answers[session])
+			if err != nil {
+				return nil, "", err
+			}
+			counts = append(counts, res)
+		}
+	}
+	return counts, left, nil
+}

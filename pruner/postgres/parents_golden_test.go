@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -149,7 +148,7 @@ var parentsKept = map[string][]string{
 // keep such text right. The server takes each of them too.
 func TestGoldenParents(t *testing.T) {
 	conn := parentDB.New(t).Conn(t)
-	used := map[string]bool{}
+	kind := goldens{}
 	n := 0
 	for _, sp := range parentSpecimens() {
 		arm := sp.open(t, Conn(conn))
@@ -170,55 +169,12 @@ func TestGoldenParents(t *testing.T) {
 				t.Errorf("%s: %s is another statement than without: parents are never waited for", sp.name, name)
 			}
 		}
-		for _, name := range parentsKept[sp.name] {
-			st, ok := all[name]
-			if !ok {
-				t.Errorf("%s has no statement %s", sp.name, name)
-				continue
-			}
-			file := filepath.Join("testdata", "sql", sp.name+"."+name+".sql")
-			used[file] = true
-			text := oid.ReplaceAllString(st.sql, "$1(<oid>)")
-			if !strings.HasSuffix(text, "\n") {
-				text += "\n"
-			}
-			for i, a := range st.args {
-				text += fmt.Sprintf("-- $%d: %s\n", i+1, a)
-			}
-			if *update {
-				if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				continue
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Errorf("%v; review the statement and write it with -update", err)
-				continue
-			}
-			if string(want) != text {
-				t.Errorf("%s differs from %s; review it and write it with -update:\n%s", name, file, text)
-			}
-		}
+		kind.hold(t, filepath.Join("testdata", "sql", sp.name), all, parentsKept[sp.name])
 	}
 	if n < 70 {
 		t.Errorf("only %d statements were looked at", n)
 	}
-	files, err := filepath.Glob(filepath.Join("testdata", "sql", "parents_*.sql"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		switch {
-		case used[f]:
-		case *update:
-			if err := os.Remove(f); err != nil {
-				t.Fatal(err)
-			}
-		default:
-			t.Errorf("%s is the copy of no statement", f)
-		}
-	}
+	kind.whole(t, filepath.Join("testdata", "sql", "parents_*.sql"), nil)
 }
 
 // parentPlanValues are values for every parameter of the statements of the parent form, at this limit.

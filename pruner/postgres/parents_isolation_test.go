@@ -192,41 +192,18 @@ func (s parentIsolation) run(t *testing.T) []string {
 // read takes the answers of the batches out of an output, in the order in which they end, and has the engine count them.
 func (s parentIsolation) read(out string) (counts []pruner.Result, left string, err error) {
 	a := &Arm{target: target{table: &table{}, owed: &child{}, children: []*child{{}}}}
-	answers := map[string][]answer{}
-	session := ""
-	lines := strings.Split(out, "\n")
-	for i, line := range lines {
-		if name, ok := strings.CutPrefix(line, "step "); ok {
-			session = name[:1]
-			if strings.HasPrefix(name, "hb") {
-				session = "s"
-			}
-			if name, _, _ := strings.Cut(name, ":"); slices.Contains([]string{"sb", "hb", "tb", "sweep"}, name) && !strings.Contains(line, "completed>") {
-				answers[session] = nil
-			}
+	sessionOf := func(name string) (string, bool) {
+		session := name[:1]
+		if strings.HasPrefix(name, "hb") {
+			session = "s"
 		}
-		head := fields(line)
-		if i+2 >= len(lines) || !strings.HasPrefix(lines[i+1], "--") && !strings.HasPrefix(lines[i+1], "-+") || strings.HasPrefix(line, "--") {
-			continue
-		}
-		row := fields(lines[i+2])
-		switch {
-		case head[0].text == "left" && len(head) == 1:
-			left = row[0].text
-			continue
-		case session != "s" && session != "t":
-			continue
-		}
-		answers[session] = append(answers[session], row)
-		if len(answers[session]) == 7 {
-			res, _, _, err := a.countParents(answers[session], shape{})
-			if err != nil {
-				return nil, "", err
-			}
-			counts = append(counts, res)
-		}
+		return session, slices.Contains([]string{"sb", "hb", "tb", "sweep"}, name)
 	}
-	return counts, left, nil
+	isLeft := func(head answer, _ string) bool { return head[0].text == "left" && len(head) == 1 }
+	return readBatches(out, 7, sessionOf, isLeft, func(answers []answer) (pruner.Result, error) {
+		res, _, _, err := a.countParents(answers, shape{})
+		return res, err
+	})
 }
 
 func (s parentIsolation) check(o order, out string) error {

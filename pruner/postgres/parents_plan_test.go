@@ -138,6 +138,20 @@ func parentPlanFaults(a *Arm, name string, e explained) (faults []string) {
 	return faults
 }
 
+// explainAt explains a statement at each limit, custom and generic, with so many addresses picked.
+func (p planner) explainAt(t *testing.T, name string, st statement, limits []int, addresses int, values func(limit int) map[string]string, look func(name, where string, e explained)) {
+	t.Helper()
+	for _, limit := range limits {
+		for _, generic := range []bool{true, false} {
+			e, err := p.explain(t.Context(), "FORMAT JSON", name, st, values(limit), generic)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			look(name, fmt.Sprintf("limit %d, %d addresses, generic %t", limit, addresses, generic), e)
+		}
+	}
+}
+
 // explainParents explains every statement of the arm's batches under the settings that it runs with.
 func explainParents(t *testing.T, p planner, limits []int, look func(name, where string, e explained)) {
 	t.Helper()
@@ -158,15 +172,7 @@ func explainParents(t *testing.T, p planner, limits []int, look func(name, where
 			if err := p.prepare(t.Context(), name, st); err != nil {
 				t.Fatal(err)
 			}
-			for _, limit := range limits {
-				for _, generic := range []bool{true, false} {
-					e, err := p.explain(t.Context(), "FORMAT JSON", name, st, parentPlanValues(p.arm, limit), generic)
-					if err != nil {
-						t.Fatal(err)
-					}
-					look(name, fmt.Sprintf("limit %d, %d addresses, generic %t", limit, countTIDs(picked), generic), e)
-				}
-			}
+			p.explainAt(t, name, st, limits, countTIDs(picked), func(limit int) map[string]string { return parentPlanValues(p.arm, limit) }, look)
 			p.end(t)
 		}
 	}
@@ -203,9 +209,6 @@ func TestPlansOfParents(t *testing.T) {
 
 // TestPlanFaultsOfParents proves the rules: with an index gone, or a clause, each finds what it is there for.
 func TestPlanFaultsOfParents(t *testing.T) {
-	if testing.Short() {
-		t.Skip("that a rule notices does not depend on the server")
-	}
 	conn := parentDB.New(t).Conn(t)
 	mustExec(t, conn, parentRows(300))
 	mustExec(t, conn, "ANALYZE")

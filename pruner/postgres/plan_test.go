@@ -461,9 +461,6 @@ CREATE INDEX ON runs (status); CREATE INDEX ON runs (id); CREATE INDEX ON runs (
 
 // TestPlanFaults proves the rules: with an index gone, or with the delete side by range, each finds what it is there for.
 func TestPlanFaults(t *testing.T) {
-	if testing.Short() {
-		t.Skip("that a rule notices does not depend on the server")
-	}
 	conn := specimenDB.New(t).Conn(t)
 	mustExec(t, conn, specimenRows(300))
 	mustExec(t, conn, "ANALYZE")

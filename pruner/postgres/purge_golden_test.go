@@ -2,9 +2,7 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -148,7 +146,7 @@ var purgesKept = map[string][]string{
 // such text right. The server takes each of them too.
 func TestGoldenPurges(t *testing.T) {
 	conn := purgeDB.New(t).Conn(t)
-	used := map[string]bool{}
+	kind := goldens{}
 	n := 0
 	for _, sp := range purgeSpecimens() {
 		all := purgeStatementsOf(sp.open(t, Conn(conn)))
@@ -163,52 +161,12 @@ func TestGoldenPurges(t *testing.T) {
 				}
 			}
 		}
-		for _, name := range purgesKept[sp.name] {
-			st, ok := all[name]
-			if !ok {
-				t.Errorf("%s has no statement %s", sp.name, name)
-				continue
-			}
-			file := filepath.Join("testdata", "sql", "purges", strings.TrimPrefix(sp.name, "purge_")+"."+name+".sql")
-			used[file] = true
-			text := st.sql
-			for i, a := range st.args {
-				text += fmt.Sprintf("-- $%d: %s\n", i+1, a)
-			}
-			if *update {
-				if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				continue
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Errorf("%v; review the statement and write it with -update", err)
-				continue
-			}
-			if string(want) != text {
-				t.Errorf("%s differs from %s; review it and write it with -update:\n%s", name, file, text)
-			}
-		}
+		kind.hold(t, filepath.Join("testdata", "sql", "purges", strings.TrimPrefix(sp.name, "purge_")), all, purgesKept[sp.name])
 	}
 	if n < 70 {
 		t.Errorf("only %d statements were looked at", n)
 	}
-	files, err := filepath.Glob(filepath.Join("testdata", "sql", "purges", "*.sql"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		switch {
-		case used[f]:
-		case *update:
-			if err := os.Remove(f); err != nil {
-				t.Fatal(err)
-			}
-		default:
-			t.Errorf("%s is the copy of no statement", f)
-		}
-	}
+	kind.whole(t, filepath.Join("testdata", "sql", "purges", "*.sql"), nil)
 }
 
 // TestPurgesNameNoTenant holds that a tenant is a parameter of every statement, and stands in none.

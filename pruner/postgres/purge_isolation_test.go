@@ -166,39 +166,16 @@ func (p purgeIsolation) open(t *testing.T) (*pgtest.DB, *removal) {
 
 // read takes the answers of the batches out of an output, in the order in which they end, and has the engine count them.
 func (p purgeIsolation) read(s *removal, out string) (counts []pruner.Result, left string, err error) {
-	answers := map[string][]answer{}
-	session := ""
-	lines := strings.Split(out, "\n")
-	for i, line := range lines {
-		if name, ok := strings.CutPrefix(line, "step "); ok {
-			name, _, _ = strings.Cut(name, ":")
-			session = strings.Replace(name[:1], "p", "s", 1)
-			if slices.Contains([]string{"sb", "tb", "purge"}, name) && !strings.Contains(line, "completed>") {
-				answers[session] = nil
-			}
-		}
-		head := fields(line)
-		if i+2 >= len(lines) || !strings.HasPrefix(lines[i+1], "--") && !strings.HasPrefix(lines[i+1], "-+") || strings.HasPrefix(line, "--") {
-			continue
-		}
-		row := fields(lines[i+2])
-		switch {
-		case head[0].text == "coalesce" || head[0].text == "?column?" && session == "l":
-			left = row[0].text
-			continue
-		case session != "s" && session != "t":
-			continue
-		}
-		answers[session] = append(answers[session], row)
-		if len(answers[session]) == 4 {
-			res, _, _, err := s.count(answers[session], form{})
-			if err != nil {
-				return nil, "", err
-			}
-			counts = append(counts, res)
-		}
+	sessionOf := func(name string) (string, bool) {
+		return strings.Replace(name[:1], "p", "s", 1), slices.Contains([]string{"sb", "tb", "purge"}, name)
 	}
-	return counts, left, nil
+	isLeft := func(head answer, session string) bool {
+		return head[0].text == "coalesce" || head[0].text == "?column?" && session == "l"
+	}
+	return readBatches(out, 4, sessionOf, isLeft, func(answers []answer) (pruner.Result, error) {
+		res, _, _, err := s.count(answers, form{})
+		return res, err
+	})
 }
 
 func purgeIsolationSpecs() []purgeIsolation {

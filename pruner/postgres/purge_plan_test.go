@@ -222,15 +222,7 @@ func explainPurge(t *testing.T, p planner, s *removal, limits []int, look func(n
 			if err := p.prepare(t.Context(), name, st); err != nil {
 				t.Fatal(err)
 			}
-			for _, limit := range limits {
-				for _, generic := range []bool{true, false} {
-					e, err := p.explain(t.Context(), "FORMAT JSON", name, st, purgePlanValues(s, limit), generic)
-					if err != nil {
-						t.Fatal(name, err)
-					}
-					look(name, fmt.Sprintf("limit %d, %d addresses, generic %t", limit, countTIDs(picked), generic), e)
-				}
-			}
+			p.explainAt(t, name, st, limits, countTIDs(picked), func(limit int) map[string]string { return purgePlanValues(s, limit) }, look)
 			p.end(t)
 		}
 	}
@@ -276,9 +268,6 @@ func TestPlansOfPurges(t *testing.T) {
 
 // TestPlanFaultsOfPurges proves the rules: with an index gone, or a clause, each finds what it is there for.
 func TestPlanFaultsOfPurges(t *testing.T) {
-	if testing.Short() {
-		t.Skip("that a rule notices does not depend on the server")
-	}
 	conn := purgeDB.New(t).Conn(t)
 	mustExec(t, conn, purgeSpecimenRows(300))
 	mustExec(t, conn, "ANALYZE")
